@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+# Each target first installs what it needs (tools/setup.sh); a second run finds that done. Another Python than
+# python3: make PYTHON=python3.12 test
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-slow bench wheel asan lint format clean
+python := .venv/bin/python
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' Makefile | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
+
+demo: ## drive a lidar through a small permeable world; writes out/
+	@tools/setup.sh
+	@.venv/bin/hedgerow demo
+
+lint: ## ruff and pyright
+	@tools/setup.sh lint test
+	$(python) -m ruff check .
+	$(python) -m ruff format --check .
+	$(python) -m pyright
+
+test: lint ## lint, then the default test suite
+	$(python) -m pytest
+
+test-slow: ## the longer studies
+	@tools/setup.sh test
+	$(python) -m pytest -m slow
+
+bench: ## measure the speed against raw Embree and trimesh
+	@tools/setup.sh bench
+	$(python) benchmarks/run.py
+
+wheel: ## a self-contained wheel in dist/, tested in an empty environment
+	@tools/setup.sh wheel
+	@tools/wheel.sh
+
+asan: ## the tests of the native core under AddressSanitizer
+	@tools/setup.sh test
+	@tools/asan.sh
+
+format: ## rewrite the code in the project's format
+	@tools/setup.sh lint
+	$(python) -m ruff check --fix .
+	$(python) -m ruff format .
+	.venv/bin/clang-format -i cpp/*.cpp cpp/*.hpp
+
+clean: ## remove everything that make made, .venv too
+	rm -rf .venv build dist out src/hedgerow/_core.pyi .hypothesis .pytest_cache .ruff_cache

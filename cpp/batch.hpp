@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Beams as the kernels see them, cut into chunks for the threads and into coherent packets of eight.
+//
+// Chunks and packets depend on the beams alone, never on threads, and no chunk crosses a sweep. So the bytes of a
+// result are the same on any number of threads, and a sweep fired alone gives what it gives inside a drive.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "lanes.hpp"
+#include "scene.hpp"
+
+namespace hedgerow {
+
+struct BeamArrays {
+    std::span<const double> origin_m;      // 3 per beam, map frame
+    std::span<const float> direction;      // 3 per beam, unit length
+    std::span<const std::int64_t> pulse;   // keys of the random numbers
+    std::span<const std::uint16_t> ring;
+    std::span<const std::int32_t> sweep;
+    double scene_origin_m[3];              // where the scene's own frame sits in the map
+
+    std::size_t size() const { return pulse.size(); }
+};
+
+struct Chunk {
+    std::size_t begin, end;
+};
+
+// Called between batches with the number of beams done; may throw to stop (Ctrl-C).
+using Tick = std::function<void(std::size_t)>;
+
+// Runs `work` on every chunk, on `threads` threads (0: all), and ticks between batches.
+void for_chunks(const BeamArrays& beams, int threads, const Tick& tick, const std::function<void(Chunk)>& work);
+
+// Eight beams of a chunk; lanes past the end repeat the last beam and are not valid.
+struct Packet {
+    alignas(32) int valid[kLanes];
+    std::size_t beam[kLanes];
+    int count;
+};
+
+// The beams of a chunk in packets of neighbours.
+class Packets {
+  public:
+    Packets(const BeamArrays& beams, Chunk chunk);
+    std::size_t size() const { return (order_.size() + kLanes - 1) / kLanes; }
+    Packet operator[](std::size_t index) const;
+
+  private:
+    std::size_t begin_;
+    std::vector<std::uint32_t> order_;
+};
+
+// Sets the packet's rays to the beams, from 0 to each lane's far end.
+void load_rays(const BeamArrays& beams, const Packet& packet, const Lanes<float>& far_m, RTCRayHit8& rays);
+
+}  // namespace hedgerow

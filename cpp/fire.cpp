@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fire.hpp"
+
+#include <limits>
+
+#include "meet.hpp"
+
+namespace hedgerow {
+namespace {
+
+constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
+
+void write_miss(const ReturnArrays& out, std::size_t beam) {
+    out.range_m[beam] = std::numeric_limits<float>::infinity();
+    out.intensity[beam] = kNone;
+    out.label[beam] = 0;
+    out.element[beam] = -1;
+    out.incidence_cosine[beam] = kNone;
+}
+
+struct Shade {
+    float sigma_m, intensity, cosine;
+};
+
+Shade shade(const Geometry& geometry, std::uint32_t number, const Placement* placement, const RTCRayHit8& rays,
+            int lane) {
+    if (geometry.kind == Geometry::Kind::gaussians)
+        return {rays.hit.u[lane], static_cast<const Gaussians&>(geometry).intensity[number], kNone};
+    const Mesh& mesh = static_cast<const Mesh&>(geometry);
+    const float normal[3] = {rays.hit.Ng_x[lane], rays.hit.Ng_y[lane], rays.hit.Ng_z[lane]};
+    const float direction[3] = {rays.ray.dir_x[lane], rays.ray.dir_y[lane], rays.ray.dir_z[lane]};
+    const float cosine = incidence_cosine(placement, normal, direction);
+    return {mesh.groups[mesh.noise_group[number]].sigma_m(cosine), mesh.reflectance[number] * cosine, cosine};
+}
+
+void write_return(const Scene& scene, const RTCRayHit8& rays, int lane, float normal, RangeLimits limits,
+                  const ReturnArrays& out, std::size_t beam) {
+    if (rays.hit.geomID[lane] == RTC_INVALID_GEOMETRY_ID) return write_miss(out, beam);
+    const Placement* placement = scene.placement(rays.hit.instID[0][lane]);
+    const Geometry& geometry = scene.geometry(placement, rays.hit.geomID[lane]);
+    const std::uint32_t number = geometry.number(rays.hit.primID[lane]);
+    const Shade shaded = shade(geometry, number, placement, rays, lane);
+    const float range_m = rays.ray.tfar[lane] + shaded.sigma_m * normal;
+    // Stopped, but nearer or farther than the sensor can tell: nothing within the limits.
+    if (!limits.contain(range_m)) return write_miss(out, beam);
+    const bool relabelled = placement && placement->label >= 0;
+    const std::uint64_t first = placement ? placement->first_element : 0;
+    out.range_m[beam] = range_m;
+    out.intensity[beam] = shaded.intensity;
+    out.label[beam] = relabelled ? static_cast<std::uint16_t>(placement->label) : geometry.label[number];
+    out.element[beam] = static_cast<std::int64_t>(first + geometry.first_element + number);
+    out.incidence_cosine[beam] = shaded.cosine;
+}
+
+void fire_chunk(const Scene& scene, const BeamArrays& beams, Chunk chunk, RangeLimits limits, std::uint64_t seed,
+                const ReturnArrays& out) {
+    const Packets packets(beams, chunk);
+    Lanes<float> far_m;
+    for (float& far : far_m.at) far = limits.max_m;
+    PacketRandom random;
+    PacketContext context(scene);
+    context.coins = &random;
+    RTCRayHit8 rays;
+    for (std::size_t i = 0; i < packets.size(); ++i) {
+        const Packet packet = packets[i];
+        load_rays(beams, packet, far_m, rays);
+        Lanes<std::uint64_t> pulse;
+        for (int lane = 0; lane < kLanes; ++lane) {
+            pulse[lane] = static_cast<std::uint64_t>(beams.pulse[packet.beam[lane]]);
+            context.nearest[lane] = ~std::uint64_t{0};
+        }
+        random.draw(seed, pulse, 0);
+        intersect8(packet.valid, scene.embree(), context, rays);
+        for (int lane = 0; lane < packet.count; ++lane)
+            write_return(scene, rays, lane, random.normal[lane], limits, out, packet.beam[lane]);
+    }
+}
+
+}  // namespace
+
+void fire(const Scene& scene, const BeamArrays& beams, RangeLimits limits, std::uint64_t seed, int threads,
+          const Tick& tick, const ReturnArrays& out) {
+    for_chunks(beams, threads, tick,
+               [&](Chunk chunk) { fire_chunk(scene, beams, chunk, limits, seed, out); });
+}
+
+}  // namespace hedgerow

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "meet.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hedgerow {
+namespace {
+
+// How eight rays pass one Gaussian.
+struct Approach {
+    Lanes<float> mean_m, sigma_m, distance_squared;
+    Lanes<int> met;
+};
+
+// Works for directions of any length, so also inside instances: t, and with it sigma, stays in world units.
+bool approach(const Gaussian& gaussian, float tau_squared, const RTCRayHit8& rays, const int* valid, Approach& out) {
+    const RTCRay8& ray = rays.ray;
+    const float* w = gaussian.whitening;
+    int any = 0;
+#pragma omp simd reduction(| : any)
+    for (int lane = 0; lane < kLanes; ++lane) {
+        const float ox = gaussian.mean[0] - ray.org_x[lane];
+        const float oy = gaussian.mean[1] - ray.org_y[lane];
+        const float oz = gaussian.mean[2] - ray.org_z[lane];
+        const float dx = ray.dir_x[lane], dy = ray.dir_y[lane], dz = ray.dir_z[lane];
+        // In whitened space the Gaussian is a unit sphere and the rest is plain geometry.
+        const float qx = w[0] * ox, qy = w[1] * ox + w[2] * oy, qz = w[3] * ox + w[4] * oy + w[5] * oz;
+        const float vx = w[0] * dx, vy = w[1] * dx + w[2] * dy, vz = w[3] * dx + w[4] * dy + w[5] * dz;
+        const float inverse = 1.0f / (vx * vx + vy * vy + vz * vz);
+        const float t = (vx * qx + vy * qy + vz * qz) * inverse;
+        const float ex = qx - t * vx, ey = qy - t * vy, ez = qz - t * vz;
+        const float distance_squared = ex * ex + ey * ey + ez * ez;
+        out.mean_m[lane] = t;
+        out.sigma_m[lane] = std::sqrt(inverse);
+        out.distance_squared[lane] = distance_squared;
+        const int met = (valid[lane] != 0) & (distance_squared <= tau_squared) & (t > ray.tnear[lane]);
+        out.met[lane] = met;
+        any |= met;
+    }
+    return any != 0;
+}
+
+// The law as a template argument: the constant case must not pay for exponentials.
+template <StopLaw law>
+float pass_probability(float stop, float sigma_m, float distance_squared) {
+    if constexpr (law == StopLaw::permeability) return stop;
+    return exp_negative(-stop * sigma_m * exp_negative(-0.5f * distance_squared));
+}
+
+// Which lanes this element stops.
+template <StopLaw law>
+bool toss(const Gaussian& gaussian, std::uint64_t element, const Approach& way, const PacketRandom& coins,
+          const float* far_m, Lanes<int>& stops) {
+    int any = 0;
+#pragma omp simd reduction(| : any)
+    for (int lane = 0; lane < kLanes; ++lane) {
+        const float pass = pass_probability<law>(gaussian.stop, way.sigma_m[lane], way.distance_squared[lane]);
+        stops[lane] = way.met[lane] & (way.mean_m[lane] <= far_m[lane]) &
+                      (coin(coins.key_a[lane], coins.key_b[lane], element) >= pass);
+        any |= stops[lane];
+    }
+    return any != 0;
+}
+
+void toss_for_gaussian(StopLaw law, const Gaussian& gaussian, std::uint64_t element, const Approach& way,
+                       PacketContext& context, const RTCIntersectFunctionNArguments& arguments) {
+    RTCRayHit8& rays = *reinterpret_cast<RTCRayHit8*>(arguments.rayhit);
+    const auto toss_by_law = law == StopLaw::permeability ? toss<StopLaw::permeability> : toss<StopLaw::extinction>;
+    Lanes<int> stops;
+    if (!toss_by_law(gaussian, element, way, *context.coins, rays.ray.tfar, stops)) return;
+    for (int lane = 0; lane < kLanes; ++lane) {
+        if (!stops[lane]) continue;
+        if (way.mean_m[lane] == rays.ray.tfar[lane] && context.nearest[lane] < element) continue;
+        context.nearest[lane] = element;
+        rays.ray.tfar[lane] = way.mean_m[lane];
+        rays.hit.u[lane] = way.sigma_m[lane];  // read back by fire
+        rays.hit.geomID[lane] = arguments.geomID;
+        rays.hit.primID[lane] = arguments.primID;
+        rays.hit.instID[0][lane] = arguments.context->instID[0];
+    }
+}
+
+}  // namespace
+
+void meet_gaussian(const RTCIntersectFunctionNArguments* arguments) {
+    const auto& set = *static_cast<const Gaussians*>(arguments->geometryUserPtr);
+    const Gaussian& gaussian = set.elements[arguments->primID];
+    const RTCRayHit8& rays = *reinterpret_cast<const RTCRayHit8*>(arguments->rayhit);
+    Approach way;
+    if (!approach(gaussian, set.tau_squared, rays, arguments->valid, way)) return;
+    auto& context = *static_cast<PacketContext*>(arguments->context);
+    const std::uint64_t element =
+        context.scene->first_element(context.instID[0]) + set.first_element + gaussian.number;
+    if (context.coins) return toss_for_gaussian(set.law, gaussian, element, way, context, *arguments);
+    const auto pass_by_law = set.law == StopLaw::permeability ? pass_probability<StopLaw::permeability>
+                                                              : pass_probability<StopLaw::extinction>;
+    for (int lane = 0; lane < kLanes; ++lane) {
+        if (!way.met[lane] || way.mean_m[lane] > context.max_range_m) continue;
+        const float sigma = way.sigma_m[lane], distance_squared = way.distance_squared[lane];
+        context.crossings[lane].push_back({way.mean_m[lane], sigma,
+                                           sigma * std::sqrt(set.tau_squared - distance_squared),
+                                           pass_by_law(gaussian.stop, sigma, distance_squared), element});
+    }
+}
+
+void toss_for_triangles(const RTCFilterFunctionNArguments* arguments) {
+    const auto& context = *static_cast<const PacketContext*>(arguments->context);
+    if (!context.coins) return;  // note_triangles sees to these
+    const auto& mesh = *static_cast<const Mesh*>(arguments->geometryUserPtr);
+    for (unsigned lane = 0; lane < arguments->N; ++lane) {
+        if (!arguments->valid[lane]) continue;
+        const unsigned triangle = RTCHitN_primID(arguments->hit, arguments->N, lane);
+        const float pass = mesh.permeability[triangle];
+        if (pass == 0) continue;
+        const std::uint64_t element =
+            context.scene->first_element(RTCHitN_instID(arguments->hit, arguments->N, lane, 0)) +
+            mesh.first_element + triangle;
+        if (coin(context.coins->key_a[lane], context.coins->key_b[lane], element) < pass)
+            arguments->valid[lane] = 0;
+    }
+}
+
+void note_triangles(const RTCFilterFunctionNArguments* arguments) {
+    const auto& context = *static_cast<const PacketContext*>(arguments->context);
+    const auto& mesh = *static_cast<const Mesh*>(arguments->geometryUserPtr);
+    const unsigned n = arguments->N;
+    for (unsigned lane = 0; lane < n; ++lane) {
+        if (!arguments->valid[lane]) continue;
+        arguments->valid[lane] = 0;  // look on behind it
+        const float t = RTCRayN_tfar(arguments->ray, n, lane);
+        if (t > context.max_range_m) continue;
+        const unsigned triangle = RTCHitN_primID(arguments->hit, n, lane);
+        const unsigned instance = RTCHitN_instID(arguments->hit, n, lane, 0);
+        const float normal[3] = {RTCHitN_Ng_x(arguments->hit, n, lane), RTCHitN_Ng_y(arguments->hit, n, lane),
+                                 RTCHitN_Ng_z(arguments->hit, n, lane)};
+        const float direction[3] = {context.direction[0][lane], context.direction[1][lane],
+                                    context.direction[2][lane]};
+        const float cosine = incidence_cosine(context.scene->placement(instance), normal, direction);
+        const float sigma = mesh.groups[mesh.noise_group[triangle]].sigma_m(cosine);
+        context.crossings[lane].push_back(
+            {t, sigma, -1.0f, mesh.permeability[triangle],
+             context.scene->first_element(instance) + mesh.first_element + triangle});
+    }
+}
+
+float incidence_cosine(const Placement* placement, const float normal[3], const float direction[3]) {
+    float n[3] = {normal[0], normal[1], normal[2]};
+    if (placement) {
+        const auto& m = placement->normal_to_world;
+        for (int row = 0; row < 3; ++row)
+            n[row] = m[3 * row] * normal[0] + m[3 * row + 1] * normal[1] + m[3 * row + 2] * normal[2];
+    }
+    const float along = n[0] * direction[0] + n[1] * direction[1] + n[2] * direction[2];
+    const float length = std::sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]);
+    return length > 0 ? std::min(1.0f, std::fabs(along) / length) : 1.0f;
+}
+
+}  // namespace hedgerow

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every element along a ray, nearest first, and what follows from that: counting, likelihood.
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include "batch.hpp"
+#include "fire.hpp"
+#include "meet.hpp"
+
+namespace hedgerow {
+
+// The elements along each beam, as one table: those of beam i stand at begin[i] to begin[i + 1].
+struct Pierced {
+    std::vector<std::int64_t> begin;
+    std::vector<Crossing> crossings;
+};
+Pierced pierced(const Scene& scene, const BeamArrays& beams, float max_range_m, int threads, const Tick& tick);
+
+// Adds to `hits` and `passes` (one entry per element) what the measured ranges say of the elements on their way.
+// A triangle at t is hit if |r - t| < window, passed if r - t > window. A Gaussian is hit if the return lies in its
+// tau-ellipsoid, passed if the beam goes on behind it. Elements behind the return are not counted.
+void count(const Scene& scene, const BeamArrays& beams, std::span<const float> range_m, float max_range_m,
+           float window_m, int threads, const Tick& tick, std::span<std::uint32_t> hits,
+           std::span<std::uint32_t> passes);
+
+// Log density of each measured range (inf: of no return within the limits) under the mixture of all elements on
+// the ray. `min_sigma_m` widens elements that are sharper, such as noiseless triangles, whose density has no bound.
+void likelihood(const Scene& scene, const BeamArrays& beams, std::span<const float> range_m, RangeLimits limits,
+                float min_sigma_m, int threads, const Tick& tick, std::span<double> log_density);
+
+// Calls visit(beam, crossings) for every beam of the chunk with its elements, nearest first, up to far_m(beam).
+// Triangles end there; Gaussians may stand farther off if they reach nearer.
+template <typename Far, typename Visit>
+void pierce_chunk(const Scene& scene, const BeamArrays& beams, Chunk chunk, float max_range_m, Far&& far_m,
+                  Visit&& visit) {
+    const Packets packets(beams, chunk);
+    std::vector<Crossing> crossings[kLanes];
+    PacketContext context(scene);
+    context.crossings = crossings;
+    context.max_range_m = max_range_m;
+    RTCRayHit8 rays;
+    for (std::size_t i = 0; i < packets.size(); ++i) {
+        const Packet packet = packets[i];
+        Lanes<float> far;
+        for (int lane = 0; lane < kLanes; ++lane) {
+            far[lane] = std::min(max_range_m, far_m(packet.beam[lane]));
+            crossings[lane].clear();
+        }
+        load_rays(beams, packet, far, rays);
+        for (int lane = 0; lane < kLanes; ++lane) {
+            context.direction[0][lane] = rays.ray.dir_x[lane];
+            context.direction[1][lane] = rays.ray.dir_y[lane];
+            context.direction[2][lane] = rays.ray.dir_z[lane];
+        }
+        intersect8(packet.valid, scene.embree(), context, rays, note_triangles);
+        for (int lane = 0; lane < packet.count; ++lane) {
+            std::sort(crossings[lane].begin(), crossings[lane].end());
+            visit(packet.beam[lane], std::as_const(crossings[lane]));
+        }
+    }
+}
+
+}  // namespace hedgerow

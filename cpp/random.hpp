@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counter-based random numbers. Nothing here has state: every number is a function of the seed, the pulse and,
+// for coins, the element, so results depend neither on threads nor on batches nor on the order of traversal.
+#pragma once
+
+#include <cstdint>
+
+#include "lanes.hpp"
+
+namespace hedgerow {
+
+struct Words4 {
+    std::uint32_t at[4];
+};
+
+// Philox4x32 with ten rounds (Salmon et al., 2011).
+inline Words4 philox(std::uint64_t seed, std::uint64_t pulse, std::uint32_t sub_ray, std::uint32_t stream) {
+    std::uint32_t c0 = static_cast<std::uint32_t>(pulse), c1 = static_cast<std::uint32_t>(pulse >> 32);
+    std::uint32_t c2 = sub_ray, c3 = stream;
+    std::uint32_t k0 = static_cast<std::uint32_t>(seed), k1 = static_cast<std::uint32_t>(seed >> 32);
+    for (int round = 0; round < 10; ++round) {
+        const std::uint64_t p0 = std::uint64_t{0xD2511F53u} * c0;
+        const std::uint64_t p1 = std::uint64_t{0xCD9E8D57u} * c2;
+        const std::uint32_t n0 = static_cast<std::uint32_t>(p1 >> 32) ^ c1 ^ k0;
+        const std::uint32_t n2 = static_cast<std::uint32_t>(p0 >> 32) ^ c3 ^ k1;
+        c1 = static_cast<std::uint32_t>(p1);
+        c3 = static_cast<std::uint32_t>(p0);
+        c0 = n0;
+        c2 = n2;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    return {{c0, c1, c2, c3}};
+}
+
+// A bijective mixer of 32 bits with low bias (Wellons, "lowbias32").
+inline std::uint32_t mix(std::uint32_t x) {
+    x ^= x >> 16;
+    x *= 0x7feb352du;
+    x ^= x >> 15;
+    x *= 0x846ca68bu;
+    x ^= x >> 16;
+    return x;
+}
+
+// The coin of one element for one ray, in (0, 1). key_a and key_b are Philox words of the ray.
+inline float coin(std::uint32_t key_a, std::uint32_t key_b, std::uint64_t element) {
+    const std::uint32_t low = static_cast<std::uint32_t>(element);
+    const std::uint32_t high = static_cast<std::uint32_t>(element >> 32);
+    const std::uint32_t h = mix(mix(key_a + low * 0x9E3779B1u) ^ (key_b + high * 0x85EBCA6Bu));
+    // 23 bits plus a half: exact in float, never 0 and never 1.
+    return (static_cast<float>(static_cast<std::int32_t>(h >> 9)) + 0.5f) * 0x1p-23f;
+}
+
+// A standard normal number from two words (Box-Muller).
+inline float normal(std::uint32_t first, std::uint32_t second) {
+    const float u = (static_cast<float>(static_cast<std::int32_t>(first >> 8)) + 0.5f) * 0x1p-24f;
+    const float v = static_cast<float>(static_cast<std::int32_t>(second >> 8)) * 0x1p-24f;
+    return std::sqrt(-2.0f * log_positive(u)) * cos_turns(v);
+}
+
+// What a packet of rays needs: two words each for the coins and one normal number each for the range.
+struct PacketRandom {
+    Lanes<std::uint32_t> key_a, key_b;
+    Lanes<float> normal;
+
+    void draw(std::uint64_t seed, const Lanes<std::uint64_t>& pulse, std::uint32_t sub_ray) {
+#pragma omp simd
+        for (int lane = 0; lane < kLanes; ++lane) {
+            const Words4 words = philox(seed, pulse[lane], sub_ray, 0);
+            key_a[lane] = words.at[0];
+            key_b[lane] = words.at[1];
+            normal[lane] = hedgerow::normal(words.at[2], words.at[3]);
+        }
+    }
+};
+
+}  // namespace hedgerow

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scene.hpp"
+
+#include <tbb/parallel_sort.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <stdexcept>
+
+#include "meet.hpp"
+#include "morton.hpp"
+
+namespace hedgerow {
+namespace {
+
+// Inverse of the lower triangle W: its rows' norms are the standard deviations along x, y and z.
+std::array<double, 6> lower_inverse(const float* w) {
+    const double a = w[0], b = w[1], c = w[2], d = w[3], e = w[4], f = w[5];
+    const double i0 = 1 / a, i2 = 1 / c, i5 = 1 / f;
+    const double i1 = -b * i0 * i2;
+    const double i4 = -e * i2 * i5;
+    const double i3 = -(d * i0 + e * i1) * i5;
+    return {i0, i1, i2, i3, i4, i5};
+}
+
+std::array<double, 3> half_extent(const Gaussian& gaussian) {
+    const auto l = lower_inverse(gaussian.whitening);
+    return {std::abs(l[0]), std::hypot(l[1], l[2]), std::hypot(l[3], l[4], l[5])};
+}
+
+void gaussian_bounds(const RTCBoundsFunctionArguments* arguments) {
+    const auto& set = *static_cast<const Gaussians*>(arguments->geometryUserPtr);
+    const Gaussian& gaussian = set.elements[arguments->primID];
+    const auto sigma = half_extent(gaussian);
+    const double tau = std::sqrt(static_cast<double>(set.tau_squared));
+    float low[3], high[3];
+    for (int axis = 0; axis < 3; ++axis) {
+        // A little wider than exact: the float32 distance test must never be stricter than the box.
+        const double half = tau * sigma[axis] * (1 + 1e-5) + 1e-6 * std::abs(gaussian.mean[axis]) + 1e-7;
+        low[axis] = static_cast<float>(gaussian.mean[axis] - half);
+        high[axis] = static_cast<float>(gaussian.mean[axis] + half);
+    }
+    RTCBounds& out = *arguments->bounds_o;
+    out.lower_x = low[0], out.lower_y = low[1], out.lower_z = low[2];
+    out.upper_x = high[0], out.upper_y = high[1], out.upper_z = high[2];
+}
+
+constexpr Affine kIdentity{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0};
+
+template <typename T>
+std::vector<T> copied(std::span<const T> values) {
+    return {values.begin(), values.end()};
+}
+
+std::array<float, 9> inverse_transpose(const Affine& m) {
+    const double a = m[0], b = m[1], c = m[2], d = m[4], e = m[5], f = m[6], g = m[8], h = m[9], i = m[10];
+    const double c00 = e * i - f * h, c01 = f * g - d * i, c02 = d * h - e * g;
+    const double determinant = a * c00 + b * c01 + c * c02;
+    if (!(std::abs(determinant) > 1e-30)) throw std::invalid_argument("transform: not invertible");
+    const double cofactors[9] = {c00,           c01,           c02,           c * h - b * i, a * i - c * g,
+                                 b * g - a * h, b * f - c * e, c * d - a * f, a * e - b * d};
+    std::array<float, 9> out;
+    for (int k = 0; k < 9; ++k) out[k] = static_cast<float>(cofactors[k] / determinant);
+    return out;
+}
+
+// How much the linear part of a transform can stretch a length (its Frobenius norm bounds it).
+double largest_scale(const Affine& m) {
+    double sum = 0;
+    for (int row = 0; row < 3; ++row)
+        for (int column = 0; column < 3; ++column) sum += m[4 * row + column] * m[4 * row + column];
+    return std::sqrt(sum);
+}
+
+// The points in the order of a Morton curve through their bounding box.
+std::vector<std::uint32_t> morton_order(std::span<const float> points) {
+    const std::size_t n = points.size() / 3;
+    float low[3], cell[3];
+    for (int axis = 0; axis < 3; ++axis) {
+        float least = points[axis], most = points[axis];
+        for (std::size_t i = 1; i < n; ++i) {
+            least = std::min(least, points[3 * i + axis]);
+            most = std::max(most, points[3 * i + axis]);
+        }
+        low[axis] = least;
+        cell[axis] = most > least ? 1023.0f / (most - least) : 0.0f;
+    }
+    std::vector<std::uint64_t> keys(n);  // code above, number below: sorting is stable by construction
+    for (std::size_t i = 0; i < n; ++i) {
+        std::uint64_t code = 0;
+        for (int axis = 0; axis < 3; ++axis)
+            code |= spread3(static_cast<std::uint32_t>((points[3 * i + axis] - low[axis]) * cell[axis])) << axis;
+        keys[i] = code << 32 | i;
+    }
+    tbb::parallel_sort(keys);
+    std::vector<std::uint32_t> order(n);
+    std::ranges::transform(keys, order.begin(), [](std::uint64_t key) { return static_cast<std::uint32_t>(key); });
+    return order;
+}
+
+OwnedScene new_embree_scene() {
+    OwnedScene scene(rtcNewScene(device()));
+    rtcSetSceneFlags(scene.get(), kSceneTakesFilters);
+    return scene;
+}
+
+}  // namespace
+
+float NoiseGroup::sigma_m(float cosine) const {
+    const float c = std::max(cosine, min_cosine);
+    const float slope = std::sqrt(std::max(0.0f, 1 - c * c)) / (c * c);
+    return std::sqrt(sigma0_m * sigma0_m + sigma_a_m * sigma_a_m * slope * slope);
+}
+
+Affine compose(const Affine& outer, const Affine& inner) {
+    Affine out{};
+    for (int row = 0; row < 3; ++row)
+        for (int column = 0; column < 4; ++column) {
+            double sum = column == 3 ? outer[4 * row + 3] : 0;
+            for (int k = 0; k < 3; ++k) sum += outer[4 * row + k] * inner[4 * k + column];
+            out[4 * row + column] = sum;
+        }
+    return out;
+}
+
+Mesh::Mesh(const MeshArrays& arrays, std::span<const NoiseGroup> groups)
+    : Geometry(Kind::mesh),
+      permeability(copied(arrays.permeability)),
+      reflectance(copied(arrays.reflectance)),
+      noise_group(copied(arrays.noise_group)),
+      groups(copied(groups)) {
+    label = copied(arrays.label);
+    handle = OwnedGeometry(rtcNewGeometry(device(), RTC_GEOMETRY_TYPE_TRIANGLE));
+    const auto fill = [&](RTCBufferType type, RTCFormat format, const void* data, std::size_t count) {
+        if (count == 0) return;
+        void* target = rtcSetNewGeometryBuffer(handle.get(), type, 0, format, 12, count);
+        check_embree("storing a mesh");
+        std::memcpy(target, data, 12 * count);
+    };
+    fill(RTC_BUFFER_TYPE_VERTEX, RTC_FORMAT_FLOAT3, arrays.vertices.data(), arrays.vertices.size() / 3);
+    fill(RTC_BUFFER_TYPE_INDEX, RTC_FORMAT_UINT3, arrays.triangles.data(), arrays.triangles.size() / 3);
+    rtcSetGeometryUserData(handle.get(), static_cast<Mesh*>(this));
+    // An opaque mesh needs no coins, and Embree is faster without a filter.
+    if (std::ranges::any_of(permeability, [](float rho) { return rho > 0; }))
+        rtcSetGeometryIntersectFilterFunction(handle.get(), toss_for_triangles);
+    rtcCommitGeometry(handle.get());
+}
+
+Gaussians::Gaussians(const GaussianArrays& arrays, StopLaw law, float tau)
+    : Geometry(Kind::gaussians),
+      law(law),
+      tau_squared(tau * tau),
+      elements(arrays.stop.size()),
+      intensity(copied(arrays.intensity)) {
+    label = copied(arrays.label);
+    const std::vector<std::uint32_t> order = morton_order(arrays.mean);
+    for (std::size_t i = 0; i < elements.size(); ++i) {
+        const std::size_t number = order[i];
+        std::memcpy(elements[i].mean, &arrays.mean[3 * number], sizeof elements[i].mean);
+        std::memcpy(elements[i].whitening, &arrays.whitening[6 * number], sizeof elements[i].whitening);
+        elements[i].stop = arrays.stop[number];
+        elements[i].number = order[i];
+        const auto sigma = half_extent(elements[i]);
+        // The norm of the three bounds the longest axis.
+        max_sigma_m = std::max(max_sigma_m, static_cast<float>(std::hypot(sigma[0], sigma[1], sigma[2])));
+    }
+    handle = OwnedGeometry(rtcNewGeometry(device(), RTC_GEOMETRY_TYPE_USER));
+    rtcSetGeometryUserPrimitiveCount(handle.get(), static_cast<unsigned>(elements.size()));
+    rtcSetGeometryUserData(handle.get(), static_cast<Gaussians*>(this));
+    rtcSetGeometryBoundsFunction(handle.get(), gaussian_bounds, nullptr);
+    rtcSetGeometryIntersectFunction(handle.get(), meet_gaussian);
+    rtcCommitGeometry(handle.get());
+}
+
+void Scene::refuse_if_frozen() const {
+    if (frozen_) throw std::invalid_argument("scene: in use already; add everything before firing or placing it");
+}
+
+void Scene::add(std::unique_ptr<Geometry> geometry, std::uint64_t n_elements) {
+    check_embree("adding to a scene");
+    geometry->first_element = n_own_elements_;
+    n_own_elements_ += n_elements;
+    own_.push_back(std::move(geometry));
+}
+
+void Scene::add_mesh(const MeshArrays& arrays, std::span<const NoiseGroup> groups) {
+    refuse_if_frozen();
+    if (!arrays.permeability.empty()) add(std::make_unique<Mesh>(arrays, groups), arrays.permeability.size());
+}
+
+void Scene::add_gaussians(const GaussianArrays& arrays, StopLaw law, float tau) {
+    refuse_if_frozen();
+    if (arrays.stop.empty()) return;
+    auto set = std::make_unique<Gaussians>(arrays, law, tau);
+    max_sigma_m_ = std::max(max_sigma_m_, set->max_sigma_m);
+    add(std::move(set), arrays.stop.size());
+}
+
+void Scene::place(std::shared_ptr<Scene> scene, const Affine& to_world, std::int32_t label) {
+    refuse_if_frozen();
+    if (scene.get() == this) throw std::invalid_argument("scene: cannot be placed inside itself");
+    scene->frozen_ = true;  // its element numbers must stay what they are
+    max_sigma_m_ = std::max(max_sigma_m_, static_cast<float>(scene->max_sigma_m_ * largest_scale(to_world)));
+    n_placed_elements_ += scene->n_elements();
+    placed_.push_back({std::move(scene), to_world, label, 0, inverse_transpose(to_world)});
+}
+
+// Appends this scene's own elements and those of everything placed in it, one level deep.
+void Scene::flatten_into(std::vector<Placement>& out, const Affine& to_world, std::int32_t label) {
+    for (const Placement& child : placed_) {
+        const Affine child_to_world = compose(to_world, child.to_world);
+        const std::int32_t child_label = label >= 0 ? label : child.label;
+        if (!child.scene->own_.empty())
+            out.push_back({child.scene, child_to_world, child_label, 0, inverse_transpose(child_to_world)});
+        child.scene->flatten_into(out, child_to_world, child_label);
+    }
+}
+
+RTCScene Scene::own_embree() {
+    std::lock_guard lock(building_);
+    if (!own_embree_) {
+        own_embree_ = new_embree_scene();
+        for (unsigned id = 0; id < own_.size(); ++id)
+            rtcAttachGeometryByID(own_embree_.get(), own_[id]->handle.get(), id);
+        rtcCommitScene(own_embree_.get());
+        check_embree("building a scene");
+    }
+    return own_embree_.get();
+}
+
+void Scene::build_instanced() {
+    std::uint64_t next = n_own_elements_;
+    instanced_embree_ = new_embree_scene();
+    for (unsigned id = 0; id < own_.size(); ++id)
+        rtcAttachGeometryByID(instanced_embree_.get(), own_[id]->handle.get(), id);
+    for (std::size_t i = 0; i < flat_.size(); ++i) {
+        Placement& placement = flat_[i];
+        placement.first_element = next;
+        next += placement.scene->n_own_elements_;
+        OwnedGeometry instance(rtcNewGeometry(device(), RTC_GEOMETRY_TYPE_INSTANCE));
+        rtcSetGeometryInstancedScene(instance.get(), placement.scene->own_embree());
+        float matrix[12];
+        std::copy(placement.to_world.begin(), placement.to_world.end(), matrix);
+        rtcSetGeometryTransform(instance.get(), 0, RTC_FORMAT_FLOAT3X4_ROW_MAJOR, matrix);
+        rtcCommitGeometry(instance.get());
+        rtcAttachGeometryByID(instanced_embree_.get(), instance.get(), static_cast<unsigned>(own_.size() + i));
+    }
+    rtcCommitScene(instanced_embree_.get());
+    check_embree("building a scene of instances");
+}
+
+void Scene::build() {
+    std::lock_guard lock(building_);
+    if (embree_) return;
+    frozen_ = true;
+    flatten_into(flat_, kIdentity, -1);
+    if (flat_.empty()) {
+        embree_ = own_embree();
+    } else {
+        build_instanced();
+        embree_ = instanced_embree_.get();
+    }
+}
+
+}  // namespace hedgerow

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scene: triangle meshes, Gaussian ellipsoids, and placed copies of other scenes.
+//
+// Elements (triangles and Gaussians) are numbered through: first the scene's own, in the order they were added,
+// then those of each placed scene, in the order of placing, by the same rule. An instanced scene and its
+// flattened copy therefore number, and randomise, alike.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "embree.hpp"
+
+namespace hedgerow {
+
+// How a Gaussian decides whether a ray that meets it passes.
+enum class StopLaw : int {
+    permeability,  // with constant probability `stop`
+    extinction,    // with probability exp(-stop * sigma_t * exp(-dist^2 / 2)), `stop` in 1/m
+};
+
+// Range noise of a group of triangles: sigma^2 = sigma0^2 + sigma_a^2 (sin / cos^2)^2 of the incidence angle.
+struct NoiseGroup {
+    float sigma0_m;
+    float sigma_a_m;
+    float min_cosine;  // the angle is capped here, so that grazing rays keep a finite sigma
+    float sigma_m(float cosine) const;
+};
+
+// What a return carries besides its range; each array has one entry per element.
+struct MeshArrays {
+    std::span<const float> vertices;          // 3 per vertex
+    std::span<const std::uint32_t> triangles; // 3 per triangle
+    std::span<const float> permeability;
+    std::span<const std::uint16_t> label;
+    std::span<const float> reflectance;
+    std::span<const std::uint8_t> noise_group;
+};
+
+struct GaussianArrays {
+    std::span<const float> mean;       // 3 each
+    std::span<const float> whitening;  // 6 each: lower triangle W by rows, inverse covariance = W' W
+    std::span<const float> stop;
+    std::span<const std::uint16_t> label;
+    std::span<const float> intensity;
+};
+
+struct Geometry {
+    enum class Kind { mesh, gaussians } kind;
+    OwnedGeometry handle;
+    std::uint64_t first_element = 0;  // within the scene that owns it
+    std::vector<std::uint16_t> label;
+    virtual ~Geometry() = default;
+    // Number, within this geometry, of the element that Embree calls `primitive`.
+    virtual std::uint32_t number(unsigned primitive) const = 0;
+
+  protected:
+    explicit Geometry(Kind kind) : kind(kind) {}
+};
+
+struct Mesh final : Geometry {
+    Mesh(const MeshArrays& arrays, std::span<const NoiseGroup> groups);
+    std::vector<float> permeability;
+    std::vector<float> reflectance;
+    std::vector<std::uint8_t> noise_group;
+    std::vector<NoiseGroup> groups;
+    std::uint32_t number(unsigned primitive) const override { return primitive; }
+};
+
+struct Gaussian {
+    float mean[3];
+    float whitening[6];
+    float stop;
+    std::uint32_t number;  // its place in the arrays as given
+};
+
+struct Gaussians final : Geometry {
+    Gaussians(const GaussianArrays& arrays, StopLaw law, float tau);
+    StopLaw law;
+    float tau_squared;
+    std::vector<Gaussian> elements;  // along a Morton curve: what one ray meets lies close together in memory
+    std::vector<float> intensity;
+    float max_sigma_m = 0;  // largest axis of any element
+    std::uint32_t number(unsigned primitive) const override { return elements[primitive].number; }
+};
+
+using Affine = std::array<double, 12>;  // 3x4 by rows, local to world
+Affine compose(const Affine& outer, const Affine& inner);
+
+class Scene;
+
+struct Placement {
+    std::shared_ptr<Scene> scene;
+    Affine to_world;
+    std::int32_t label;  // replaces the labels of its elements; -1 keeps them
+    std::uint64_t first_element;
+    std::array<float, 9> normal_to_world;  // inverse transpose of the linear part, by rows
+};
+
+class Scene {
+  public:
+    void add_mesh(const MeshArrays& arrays, std::span<const NoiseGroup> groups);
+    void add_gaussians(const GaussianArrays& arrays, StopLaw law, float tau);
+    void place(std::shared_ptr<Scene> scene, const Affine& to_world, std::int32_t label);
+
+    // Builds what firing needs (once; later calls return at once). A scene that is built or placed is frozen.
+    void build();
+
+    RTCScene embree() const { return embree_; }
+    std::uint64_t n_elements() const { return n_own_elements_ + n_placed_elements_; }
+    std::size_t n_placements() const { return flat_.size(); }
+    float max_sigma_m() const { return max_sigma_m_; }
+
+    // Geometry and placement (nullptr: the scene's own) that an Embree hit names.
+    const Placement* placement(unsigned instance) const {
+        return instance == RTC_INVALID_GEOMETRY_ID ? nullptr : &flat_[instance - own_.size()];
+    }
+    const Geometry& geometry(const Placement* placement, unsigned id) const {
+        return placement ? *placement->scene->own_[id] : *own_[id];
+    }
+    std::uint64_t first_element(unsigned instance) const {
+        return instance == RTC_INVALID_GEOMETRY_ID ? 0 : flat_[instance - own_.size()].first_element;
+    }
+
+  private:
+    void refuse_if_frozen() const;
+    void add(std::unique_ptr<Geometry> geometry, std::uint64_t n_elements);
+    void flatten_into(std::vector<Placement>& out, const Affine& to_world, std::int32_t label);
+    RTCScene own_embree();
+    void build_instanced();
+
+    std::vector<std::unique_ptr<Geometry>> own_;
+    std::vector<Placement> placed_;  // as given; may be nested
+    std::vector<Placement> flat_;    // one level: Embree's instances, in the order of their ids
+    std::uint64_t n_own_elements_ = 0, n_placed_elements_ = 0;
+    float max_sigma_m_ = 0;
+    OwnedScene own_embree_;        // the scene's own geometry: fired if nothing is placed, else instanced by others
+    OwnedScene instanced_embree_;  // own geometry and instances, if something is placed
+    RTCScene embree_ = nullptr;    // the one of the two that is fired at
+    bool frozen_ = false;
+    std::recursive_mutex building_;
+};
+
+}  // namespace hedgerow

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hedgerow: a lidar simulator for worlds that a laser sees partly through.
+
+Public names only; each is imported when first used, so that `import hedgerow` stays quick.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hedgerow.errors import FileError, HedgerowError, InputError, MissingPackage
+    from hedgerow.frames import Pose, Trajectory
+    from hedgerow.io import open_log, read_log, read_trajectory, write_log, write_trajectory
+    from hedgerow.log import Beams, Log, Returns
+    from hedgerow.sensor import Sensor
+    from hedgerow.world import Scene, SceneWorld, SurfaceNoise, World
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Beams": "log",
+    "FileError": "errors",
+    "HedgerowError": "errors",
+    "InputError": "errors",
+    "Log": "log",
+    "MissingPackage": "errors",
+    "Pose": "frames",
+    "Returns": "log",
+    "Scene": "world",
+    "SceneWorld": "world",
+    "Sensor": "sensor",
+    "SurfaceNoise": "world",
+    "Trajectory": "frames",
+    "World": "world",
+    "open_log": "io",
+    "read_log": "io",
+    "read_trajectory": "io",
+    "write_log": "io",
+    "write_trajectory": "io",
+}
+
+__all__ = [
+    "Beams",
+    "FileError",
+    "HedgerowError",
+    "InputError",
+    "Log",
+    "MissingPackage",
+    "Pose",
+    "Returns",
+    "Scene",
+    "SceneWorld",
+    "Sensor",
+    "SurfaceNoise",
+    "Trajectory",
+    "World",
+    "open_log",
+    "read_log",
+    "read_trajectory",
+    "write_log",
+    "write_trajectory",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first asked for."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'hedgerow' has no attribute '{name}'")
+    return getattr(import_module(f"hedgerow.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """List the public names."""
+    return [*__all__, "__version__"]

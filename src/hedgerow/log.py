@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Beams, Returns and Log: what a lidar fired and what came back. Read this file first.
+
+A simulator is a function from beams to returns, and a recording is beams with their returns, so real and simulated
+data are one type, `Log`. All arrays have one row per pulse and are in the map frame (REP 103: x forward or east, y
+left or north, z up; metres, right-handed). They are checked once, when the object is made, and are read-only and
+C-ordered from then on; selections of checked data are not checked again.
+
+    log = Log.from_arrays(origins=origins, directions=directions, ranges=ranges, max_range_m=100)
+    near = log[log.returns.first_m < 10]
+    cloud = log.select(sweep=range(5, 10), ring=3).points()
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hedgerow import arrays
+from hedgerow.arrays import Index, Numbers
+from hedgerow.errors import InputError
+from hedgerow.ranges import BLANK, as_beside, as_ranges, require_beside, require_ranges, require_within
+from hedgerow.table import Table, require_agreement, store
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Beams(Table):
+    """N laser pulses in the map frame.
+
+    The constructor takes arrays of exactly these types; `from_arrays` converts. Raises InputError naming the array
+    and the row where a type, a shape or a value is wrong. `beams[...]` takes a slice, a mask or positions.
+    """
+
+    origin_m: NDArray[np.float64]
+    """(N, 3) where each pulse left the sensor [m]."""
+    direction: NDArray[np.float32]
+    """(N, 3) of unit length."""
+    time_ns: NDArray[np.int64]
+    """(N,) when it was fired [ns]."""
+    ring: NDArray[np.uint16]
+    """(N,) laser or channel, numbered as the sensor's driver does."""
+    sweep: NDArray[np.int32]
+    """(N,) the turn or frame it belongs to."""
+    pulse: NDArray[np.int64]
+    """(N,) identity: random numbers are keyed by it, so firing a slice gives the slice of the firing."""
+
+    def __post_init__(self) -> None:
+        """Check every value once."""
+        origin_m = arrays.require("origin_m", self.origin_m, np.float64, ("N", 3))
+        n = len(origin_m)
+        direction = arrays.require("direction", self.direction, np.float32, (n, 3))
+        arrays.require_finite("origin_m", origin_m)
+        arrays.require_unit("direction", direction)
+        checked = {"origin_m": origin_m, "direction": direction}
+        for name, dtype in (("time_ns", np.int64), ("ring", np.uint16), ("sweep", np.int32), ("pulse", np.int64)):
+            checked[name] = arrays.require(name, getattr(self, name), dtype, (n,))
+        store(self, checked)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        *,
+        origins: ArrayLike,
+        directions: ArrayLike,
+        times: ArrayLike | None = None,
+        rings: ArrayLike | None = None,
+        sweeps: ArrayLike | None = None,
+        pulses: ArrayLike | None = None,
+    ) -> Self:
+        """Make beams from plain arrays or lists.
+
+        Args:
+            origins: (N, 3), or (3,) for one origin of all, map frame [m].
+            directions: (N, 3), map frame; lengths within 1e-3 of 1 are made exact.
+            times: (N,) or one number; floats are seconds, integers nanoseconds. Default 0.
+            rings, sweeps: (N,) or one number. Default 0.
+            pulses: (N,). Default 0 to N - 1.
+
+        Raises:
+            InputError: wrong shape or value; names the argument and the row.
+        """
+        direction = arrays.as_units("directions", directions)
+        n = len(direction)
+        return cls(
+            origin_m=np.broadcast_to(arrays.as_floats("origins", origins, (3,), (n, 3)), (n, 3)),
+            direction=direction,
+            time_ns=arrays.as_time_ns("times", 0 if times is None else times, n),
+            ring=arrays.as_integers("rings", 0 if rings is None else rings, (n,), np.uint16),
+            sweep=arrays.as_integers("sweeps", 0 if sweeps is None else sweeps, (n,), np.int32),
+            pulse=arrays.as_integers("pulses", np.arange(n) if pulses is None else pulses, (n,), np.int64),
+        )
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Self]) -> Self:
+        """Join beams in the given order; pulse ids are kept if the parts' id intervals do not overlap.
+
+        Otherwise the pulses are numbered anew from 0, so that no two share their random numbers.
+        """
+        joined = cls.joined(parts)
+        spans = sorted((part.pulse.min(), part.pulse.max()) for part in parts if len(part))
+        if all(last < first for (_, last), (first, _) in pairwise(spans)):
+            return joined
+        return cls.trusted(joined.columns() | {"pulse": np.arange(len(joined), dtype=np.int64)})
+
+    def select(self, *, sweep: Numbers | None = None, ring: Numbers | None = None) -> Self:
+        """Keep the pulses of these sweeps and rings: a number, a range or a list of each."""
+        return self[arrays.among(self.sweep, sweep) & arrays.among(self.ring, ring)]
+
+    @property
+    def time_s(self) -> NDArray[np.float64]:
+        """(N,) firing times [s]; of Unix times float64 keeps microseconds, `time_ns` is exact."""
+        return self.time_ns / 1e9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Returns(Table):
+    """What came back: (N,) arrays for one return per pulse, (N, R) for R >= 2 of them, nearest first.
+
+    Where nothing came back the range is inf, the intensity NaN, the label 0 and the element -1. An array is None if
+    nothing is known of it. Raises InputError naming the array and the row that is wrong.
+    """
+
+    range_m: NDArray[np.float32]
+    """Distance along the beam [m], above 0; inf is no return."""
+    intensity: NDArray[np.float32] | None = None
+    """As the sensor reports it; NaN is none."""
+    label: NDArray[np.uint16] | None = None
+    """Semantic class; 0 is unlabelled."""
+    element: NDArray[np.int64] | None = None
+    """Which element of the simulated world made the return; -1 is none."""
+
+    def __post_init__(self) -> None:
+        """Check every value once."""
+        range_m = arrays.require("range_m", self.range_m, np.float32, ("N",), ("N", "R"))
+        require_ranges("range_m", range_m)
+        intensity = require_beside("intensity", self.intensity, range_m, BLANK["intensity"])
+        label = require_beside("label", self.label, range_m, BLANK["label"])
+        element = require_beside("element", self.element, range_m, BLANK["element"])
+        store(self, {"range_m": range_m, "intensity": intensity, "label": label, "element": element})
+
+    @classmethod
+    def from_arrays(
+        cls, *, ranges: ArrayLike, intensities: ArrayLike | None = None, labels: ArrayLike | None = None
+    ) -> Self:
+        """Make returns from plain arrays or lists, all (N,) or all (N, R); see `Log.from_arrays`."""
+        range_m = as_ranges("ranges", ranges)
+        return cls(
+            range_m=range_m,
+            intensity=as_beside("intensities", intensities, range_m, BLANK["intensity"]),
+            label=as_beside("labels", labels, range_m, BLANK["label"]),
+        )
+
+    @property
+    def first_m(self) -> NDArray[np.float32]:
+        """(N,) range of the nearest return of each pulse [m], inf if there is none."""
+        return self.range_m if self.range_m.ndim == 1 else self.range_m[:, 0]
+
+    @property
+    def n_per_pulse(self) -> int:
+        """How many returns a pulse can have, R."""
+        return 1 if self.range_m.ndim == 1 else self.range_m.shape[1]
+
+    @property
+    def hit(self) -> NDArray[np.bool_]:
+        """True where there is a return, in the shape of `range_m`."""
+        return np.isfinite(self.range_m)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Log:
+    """Beams with their returns, real or simulated.
+
+    "No return" means that nothing came back from within the range limits, so no finite range lies outside them.
+    Raises InputError if beams and returns differ in length, or a range lies outside the limits.
+    """
+
+    beams: Beams
+    returns: Returns
+    sensor: str = ""
+    """Name of the lidar; empty if unknown."""
+    min_range_m: float = 0.0
+    max_range_m: float = float("inf")
+    map_origin_m: NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
+    """(3,) what to add to map coordinates to get the outer frame, for example UTM [m]."""
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+    """Whatever else belongs to the log (seed, settings); must fit into JSON to be stored."""
+
+    def __post_init__(self) -> None:
+        """Check every value once."""
+        if len(self.beams) != len(self.returns):
+            raise InputError(f"log: {len(self.beams)} beams but {len(self.returns)} returns; expected equal lengths")
+        require_within("range_m", self.returns.range_m, self.min_range_m, self.max_range_m)
+        origin_m = arrays.as_floats("map_origin_m", self.map_origin_m, (3,))
+        arrays.require_finite("map_origin_m", origin_m)
+        store(self, {"min_range_m": float(self.min_range_m), "max_range_m": float(self.max_range_m)})
+        store(self, {"map_origin_m": arrays.read_only(origin_m.copy()), "metadata": dict(self.metadata)})
+
+    @classmethod
+    def from_arrays(
+        cls,
+        *,
+        origins: ArrayLike,
+        directions: ArrayLike,
+        ranges: ArrayLike,
+        times: ArrayLike | None = None,
+        rings: ArrayLike | None = None,
+        sweeps: ArrayLike | None = None,
+        intensities: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        max_range_m: float = float("inf"),
+        min_range_m: float = 0.0,
+        sensor: str = "",
+        map_origin_m: ArrayLike | None = None,
+    ) -> Self:
+        """Make a log from plain arrays or lists; what is not listed here is as in `Beams.from_arrays`.
+
+        Args:
+            ranges: (N,), or (N, R) nearest first [m]; inf is no return, and what stands beside it is dropped.
+            intensities, labels: in the shape of `ranges`.
+            max_range_m, min_range_m: nothing farther or nearer is seen [m].
+            sensor: name of the lidar.
+            map_origin_m: (3,) offset of the map in the outer frame [m]. Default 0.
+
+        Raises:
+            InputError: wrong shape or value; names the argument and the row.
+        """
+        return cls(
+            Beams.from_arrays(origins=origins, directions=directions, times=times, rings=rings, sweeps=sweeps),
+            Returns.from_arrays(ranges=ranges, intensities=intensities, labels=labels),
+            sensor=sensor,
+            min_range_m=min_range_m,
+            max_range_m=max_range_m,
+            map_origin_m=np.zeros(3) if map_origin_m is None else np.asarray(map_origin_m),
+        )
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Self]) -> Self:
+        """Join logs of one sensor in the given order; pulse ids as in `Beams.concatenate`.
+
+        Metadata stays where all parts agree. Raises InputError naming what differs: sensor, range limits, map origin,
+        returns per pulse, or which arrays there are.
+        """
+        require_agreement(parts, ("sensor", "min_range_m", "max_range_m", "map_origin_m"))
+        beams = Beams.concatenate([part.beams for part in parts])
+        returns = Returns.joined([part.returns for part in parts])
+        agreed = [item for item in parts[0].metadata.items() if all(item in part.metadata.items() for part in parts)]
+        return replace(parts[0], beams=beams, returns=returns, metadata=dict(agreed))
+
+    def __len__(self) -> int:
+        """Count the pulses."""
+        return len(self.beams)
+
+    def __getitem__(self, index: Index) -> Self:
+        """Select pulses by slice, mask or positions."""
+        new = object.__new__(type(self))
+        store(new, {each.name: getattr(self, each.name) for each in fields(self)})
+        store(new, {"beams": self.beams[index], "returns": self.returns[index]})
+        return new
+
+    def select(self, *, sweep: Numbers | None = None, ring: Numbers | None = None) -> Self:
+        """Keep the pulses of these sweeps and rings: a number, a range or a list of each."""
+        return self[arrays.among(self.beams.sweep, sweep) & arrays.among(self.beams.ring, ring)]
+
+    @property
+    def sweeps(self) -> NDArray[np.int32]:
+        """Sweep numbers that occur, ascending."""
+        return arrays.distinct(self.beams.sweep)
+
+    def iter_sweeps(self) -> Iterator[tuple[int, Self]]:
+        """Give (sweep number, its log) in ascending order; without copying if the sweeps lie in order."""
+        for number, rows in arrays.groups(self.beams.sweep):
+            yield number, self[rows]
+
+    def points(self) -> NDArray[np.float64]:
+        """Return the (M, 3) points of all returns, map frame [m], by pulse and then nearest first.
+
+        Other arrays follow in the same order as `log.returns.label[log.returns.hit]`.
+        """
+        hit = self.returns.hit
+        pulse = np.nonzero(hit)[0]
+        along = self.returns.range_m[hit].astype(np.float64)[:, None] * self.beams.direction[pulse]
+        return self.beams.origin_m[pulse] + along
+
+    def with_returns(self, returns: Returns) -> Self:
+        """Return this log with other returns of the same beams, for example simulated ones."""
+        return replace(self, returns=returns)
+
+    def equal(self, other: Self) -> bool:
+        """Tell whether both hold the same values, settings and metadata; NaN equals NaN."""
+        same_data = self.beams.equal(other.beams) and self.returns.equal(other.returns)
+        mine, theirs = ((log.sensor, log.min_range_m, log.max_range_m, log.metadata) for log in (self, other))
+        return same_data and mine == theirs and np.array_equal(self.map_origin_m, other.map_origin_m)

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Drive: a sensor's pattern along a trajectory, by single sweeps or all at once, with the same result."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hedgerow.errors import InputError
+from hedgerow.frames import Pose, Trajectory
+from hedgerow.log import Beams
+from hedgerow.sensor.aim import Aim, aimed
+from hedgerow.sensor.pattern import Pattern
+from hedgerow.sensor.placing import Placed, place
+
+if TYPE_CHECKING:
+    from hedgerow.sensor.config import SensorConfig
+
+MAX_PULSES = 150_000_000
+"""Most pulses in one `Beams` (about 7 GB)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Drive:
+    """One drive of one sensor; sweeps and pulses count from its start."""
+
+    config: "SensorConfig"
+    """The sensor."""
+    pattern: Pattern
+    """Its scan at the chosen rate."""
+    trajectory: Trajectory
+    """T_map_base."""
+    mount: Pose
+    """T_base_sensor."""
+    start_ns: int
+    """When sweep 0 starts [ns]."""
+    n_sweeps: int
+    """How many sweeps to fire."""
+    aim: Aim
+    """How pulses differ from the pattern."""
+    threads: int
+    """0 uses all."""
+
+    def sweep(self, number: int) -> Beams:
+        """Fire a single sweep."""
+        ideal, rows = self.pattern, self.pattern.rows(number)
+        pulse = np.arange(number * ideal.pulses_per_sweep, (number + 1) * ideal.pulses_per_sweep, dtype=np.int64)
+        origin_m, direction = ideal.origin_m[rows], ideal.direction[rows]
+        if not self.aim.is_ideal:
+            step_deg = self.config.encoder_step_deg
+            origin_m, direction = aimed(ideal, rows, pulse, self.aim, self.config.beam, step_deg)
+        placed = place(
+            origin_m,
+            direction,
+            ideal.time_ns[rows],
+            trajectory=self.trajectory,
+            mount=self.mount,
+            start_ns=self.start_ns,
+            period_ns=ideal.period_ns,
+            first_repeat=number // ideal.n_sweeps,
+            threads=self.threads,
+        )
+        return _beams(placed, ideal.ring[rows], np.full(len(pulse), number, dtype=np.int32), pulse)
+
+    def whole(self) -> Beams:
+        """Fire all sweeps.
+
+        Raises:
+            InputError: too many pulses to hold at once.
+        """
+        ideal, n = self.pattern, self.n_sweeps
+        n_pulses = n * ideal.pulses_per_sweep
+        if n_pulses > MAX_PULSES:
+            raise InputError(
+                f"n_sweeps: {n} sweeps are {n_pulses:,} pulses, more than {MAX_PULSES:,} at once; "
+                "use drive_sweeps, or a shorter duration_s"
+            )
+        if not self.aim.is_ideal or ideal.n_sweeps > 1:
+            return Beams.joined([self.sweep(number) for number in range(n)])
+        placed = place(
+            ideal.origin_m,
+            ideal.direction,
+            ideal.time_ns,
+            trajectory=self.trajectory,
+            mount=self.mount,
+            start_ns=self.start_ns,
+            period_ns=ideal.period_ns,
+            first_repeat=0,
+            n_repeats=n,
+            threads=self.threads,
+        )
+        number = np.repeat(np.arange(n, dtype=np.int32), ideal.pulses_per_sweep)
+        return _beams(placed, np.tile(ideal.ring, n), number, np.arange(n_pulses, dtype=np.int64))
+
+
+def extent(
+    pattern: Pattern, trajectory: Trajectory, start_s: float, duration_s: float | None, n_sweeps: int | None
+) -> tuple[int, int]:
+    """Find out when to start [ns] and how many sweeps to fire; the arguments are those of `Sensor.drive`.
+
+    Raises:
+        InputError: the sweeps do not fit; names the argument.
+    """
+    if duration_s is not None and n_sweeps is not None:
+        raise InputError("n_sweeps: give either n_sweeps or duration_s")
+    span_s = (trajectory.end_ns - trajectory.start_ns) * 1e-9
+    if not 0 <= start_s <= span_s:
+        raise InputError(f"start_s: {start_s} lies outside the trajectory, which lasts {span_s:g} s")
+    start_ns = trajectory.start_ns + round(start_s * 1e9)
+    end_ns = trajectory.end_ns
+    if duration_s is not None:
+        if not 0 < duration_s < np.inf:
+            raise InputError(f"duration_s: expected a finite number above 0, found {duration_s}")
+        end_ns = start_ns + round(duration_s * 1e9)
+        if end_ns > trajectory.end_ns:
+            raise InputError(f"duration_s: {duration_s} s from {start_s} s on exceed the trajectory of {span_s:g} s")
+    fitting = _fitting(pattern, end_ns - start_ns)
+    if fitting == 0:
+        sweep_s, left_s = pattern.period_ns * 1e-9 / pattern.n_sweeps, (end_ns - start_ns) * 1e-9
+        raise InputError(f"trajectory: {left_s:g} s are left to fire in, but a sweep takes {sweep_s:g} s")
+    if n_sweeps is not None and not 1 <= n_sweeps <= fitting:
+        raise InputError(f"n_sweeps: {n_sweeps} asked for, but the trajectory of {span_s:g} s has room for {fitting}")
+    return start_ns, fitting if n_sweeps is None else n_sweeps
+
+
+def _fitting(pattern: Pattern, span_ns: int) -> int:
+    """Count the sweeps whose last pulse is fired within the span."""
+    count = int(span_ns * pattern.n_sweeps / pattern.period_ns) + 1
+    while count > 0 and _last_ns(pattern, count - 1) > span_ns:
+        count -= 1
+    return count
+
+
+def _last_ns(pattern: Pattern, number: int) -> int:
+    """Return when the last pulse of a sweep is fired, after the start of the drive [ns]."""
+    start_ns = round(number // pattern.n_sweeps * pattern.period_ns)
+    return start_ns + int(pattern.time_ns[pattern.rows(number)][-1])
+
+
+def _beams(placed: Placed, ring: np.ndarray, sweep: np.ndarray, pulse: np.ndarray) -> Beams:
+    # Right by construction: the pattern's directions are unit and the trajectory is finite.
+    origin_m, direction, time_ns = placed
+    return Beams.trusted(
+        {
+            "origin_m": origin_m,
+            "direction": direction,
+            "time_ns": time_ns,
+            "ring": ring,
+            "sweep": sweep,
+            "pulse": pulse,
+        }
+    )

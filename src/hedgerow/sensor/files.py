@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finding, reading and checking sensor files; errors name the file and the field in one sentence."""
+
+import difflib
+import tomllib
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from importlib.resources.abc import Traversable
+from typing import TYPE_CHECKING, Any
+
+from hedgerow.errors import FileError, InputError
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+    from hedgerow.sensor.config import SensorConfig
+
+_MAKERS = ("velodyne", "ouster", "hesai", "livox", "sick", "neato")
+
+
+def catalogue_names() -> list[str]:
+    """Return the names of all sensors in the catalogue, sorted."""
+    return sorted(entry.name.removesuffix(".toml") for entry in _catalogue().iterdir() if entry.name.endswith(".toml"))
+
+
+def read_named(name: str) -> "SensorConfig":
+    """Read a sensor of the catalogue; case, blanks, dashes, underscores and the maker's name do not matter.
+
+    Raises:
+        InputError: no such sensor; names the nearest ones and all.
+    """
+    names = {_plain(known): known for known in catalogue_names()}
+    wanted = _plain(name)
+    if wanted not in names:
+        near = [names[plain] for plain in difflib.get_close_matches(wanted, names, n=3)]
+        guess = f"did you mean {' or '.join(near)}? " if near else ""
+        raise InputError(
+            f"sensor: '{name}' is not in the catalogue; {guess}it has {', '.join(names.values())}; "
+            "Sensor.load reads a file of your own"
+        )
+    return read_file(_catalogue() / f"{names[wanted]}.toml")
+
+
+def read_file(path: Traversable) -> "SensorConfig":
+    """Read and check a sensor file.
+
+    Raises:
+        FileError: missing, not TOML, or a field is wrong; names the file and the field.
+    """
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise FileError(f"{path}: no such sensor file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileError(f"{path}: cannot be read as a sensor file: {error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise FileError(f"{path}: not valid TOML: {error}") from None
+    return check(content, str(path))
+
+
+def check(content: Mapping[str, Any], where: str) -> "SensorConfig":
+    """Check the content of a sensor file.
+
+    Args:
+        content: tables and values as TOML gives them.
+        where: what to call it in the error.
+
+    Raises:
+        FileError: a field is wrong; names it.
+    """
+    from pydantic import ValidationError
+
+    from hedgerow.sensor.config import SensorConfig
+
+    try:
+        return SensorConfig.model_validate(dict(content))
+    except ValidationError as error:
+        raise FileError(f"{where}: {_sentence(error)}") from None
+
+
+def _catalogue() -> Traversable:
+    return resources.files("hedgerow.sensor") / "catalogue"
+
+
+def _plain(name: str) -> str:
+    plain = "".join(letter for letter in name.lower() if letter.isalnum())
+    for maker in _MAKERS:
+        plain = plain.removeprefix(maker)
+    return plain
+
+
+def _sentence(error: "ValidationError") -> str:
+    """Turn the first of pydantic's complaints into one sentence that starts with the field."""
+    errors = error.errors(include_url=False)
+    first = errors[0]
+    field = _field(first["loc"])
+    found = first["input"]
+    more = f" ({len(errors) - 1} more)" if len(errors) > 1 else ""
+    match first["type"]:
+        case "missing":
+            said = f"{field}: missing{_doc(first['loc'])}"
+        case "extra_forbidden":
+            said = f"{field}: unknown field; leave it out or mend its name"
+        case "value_error":
+            # Raised by the models themselves: the message already starts with the field, seen from its own table.
+            own = str(first["ctx"]["error"]) if "ctx" in first else first["msg"]
+            said = f"{field}.{own}" if field else own
+        case _:
+            message = first["msg"][0].lower() + first["msg"][1:]
+            said = f"{field}: {message}, found {_short(found)}"
+    return said + more
+
+
+def _field(location: Sequence[int | str]) -> str:
+    parts = list(location)
+    if len(parts) > 1 and parts[0] == "pattern" and parts[1] in ("spinning", "planar", "rosette"):
+        del parts[1]  # pydantic's note of which pattern it tried, not a field of the file
+    return ".".join(str(part) for part in parts)
+
+
+def _doc(location: Sequence[int | str]) -> str:
+    from hedgerow.sensor import config
+
+    tables = {"beam": config.Beam, "range": config.Range, "signal": config.Signal}
+    table = tables.get(str(location[0]), config.SensorConfig) if len(location) < 3 else None
+    info = table.model_fields.get(str(location[-1])) if table else None
+    return f"; expected: {info.description.rstrip('.').lower()}" if info and info.description else ""
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sensor: a catalogue entry or a file of your own; pose or trajectory in, `Beams` out.
+
+Frame: REP 103, x straight ahead, y left, z up. Pulses come in the order in which the sensor fires them, each with
+its own time and pose. The id of a pulse is its running number over the drive, so a sweep made alone has the same ids,
+and the same random numbers, as within the drive.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hedgerow.errors import InputError
+from hedgerow.frames import Pose, Trajectory
+from hedgerow.log import Beams, Log
+from hedgerow.sensor import files
+from hedgerow.sensor.aim import Aim, Encoder
+from hedgerow.sensor.driving import Drive, extent
+from hedgerow.sensor.noise import degraded
+from hedgerow.sensor.pattern import Pattern, build
+
+if TYPE_CHECKING:
+    from hedgerow.sensor.config import SensorConfig
+
+
+@dataclass(frozen=True, eq=False)
+class Sensor:
+    """A lidar turning at a given rate. Raises InputError if it cannot turn that fast."""
+
+    config: "SensorConfig"
+    """All its figures."""
+    rate_hz: float
+    """Turns (for a rosette: sweeps) per second."""
+
+    def __post_init__(self) -> None:
+        """Check the rate."""
+        rates = self.config.pattern.rates
+        if not rates.allows(self.rate_hz):
+            raise InputError(f"rate_hz: {self.name} turns at {rates.text()}, found {self.rate_hz}")
+
+    @classmethod
+    def named(cls, name: str, rate_hz: float | None = None) -> "Sensor":
+        """Return a sensor of the catalogue; upper case, blanks, dashes and underscores do not matter.
+
+        Args:
+            name: for example "hdl-64e"; see `names`.
+            rate_hz: turns per second. Default: the sensor's usual rate.
+
+        Raises:
+            InputError: no such sensor, or a rate that it does not have.
+        """
+        return _named(name, rate_hz)
+
+    @classmethod
+    def load(cls, path: str | Path, rate_hz: float | None = None) -> "Sensor":
+        """Read a sensor from a TOML file of your own, with the fields of config.py.
+
+        Raises:
+            FileError: missing, not TOML, or a field is wrong; names the field.
+            InputError: a rate that it does not have.
+        """
+        return _made(files.read_file(Path(path)), rate_hz)
+
+    @classmethod
+    def names(cls) -> list[str]:
+        """Return the names of all sensors of the catalogue."""
+        return files.catalogue_names()
+
+    @property
+    def name(self) -> str:
+        """Short name."""
+        return self.config.name
+
+    @property
+    def min_range_m(self) -> float:
+        """Nothing nearer is seen [m]."""
+        return self.config.range.min_m
+
+    @property
+    def max_range_m(self) -> float:
+        """Nothing farther is seen [m]."""
+        return self.config.range.max_m
+
+    @cached_property
+    def pattern(self) -> Pattern:
+        """All pulses until the scan repeats, in the sensor's frame."""
+        return build(self.config, self.rate_hz)
+
+    @property
+    def sweep_s(self) -> float:
+        """Time from one sweep to the next [s]."""
+        return self.pattern.period_ns * 1e-9 / self.pattern.n_sweeps
+
+    @property
+    def pulses_per_sweep(self) -> int:
+        """Pulses in one sweep."""
+        return self.pattern.pulses_per_sweep
+
+    @property
+    def n_rings(self) -> int:
+        """Lasers, or lines that the driver tells apart."""
+        return int(self.pattern.ring.max()) + 1
+
+    def sweep(
+        self,
+        pose: Pose | None = None,
+        *,
+        number: int = 0,
+        encoder: Encoder = "exact",
+        cone: bool = False,
+        seed: int = 0,
+    ) -> Beams:
+        """Fire one sweep standing still; time 0 is the start of sweep 0.
+
+        Args:
+            pose: T_map_sensor. Default: at the map's origin, looking along x.
+            number: which sweep of the scan; only in time and ids different, unless the scan does not repeat.
+            encoder: "exact"; "rounded" to the nearest encoder count; "uniform" within half a count of that.
+            cone: draw each ray from the beam's truncated cone instead of taking its axis.
+            seed: for the random choices.
+
+        Returns:
+            One sweep of beams, map frame.
+        """
+        if number < 0:
+            raise InputError(f"number: expected a sweep from 0 on, found {number}")
+        standing = Trajectory.standing(pose or Pose(), (number + 2) * self.sweep_s)
+        aim = Aim(encoder, cone, seed)
+        return Drive(self.config, self.pattern, standing, Pose(), 0, number + 1, aim, threads=1).sweep(number)
+
+    def drive(
+        self,
+        trajectory: Trajectory,
+        *,
+        mount: Pose | None = None,
+        start_s: float = 0.0,
+        duration_s: float | None = None,
+        n_sweeps: int | None = None,
+        encoder: Encoder = "exact",
+        cone: bool = False,
+        seed: int = 0,
+        threads: int = 0,
+    ) -> Beams:
+        """Fire sweep after sweep along a trajectory, every pulse from the pose of its own instant.
+
+        Args:
+            trajectory: T_map_base.
+            mount: T_base_sensor. Default: the trajectory is the sensor's own.
+            start_s: when the first sweep starts, after the trajectory's first pose [s].
+            duration_s: fire as many whole sweeps as start and end within it [s]. Default: to the end.
+            n_sweeps: or, how many sweeps.
+            encoder, cone, seed: as in `sweep`.
+            threads: 0 uses all.
+
+        Returns:
+            Whole sweeps of beams, map frame, sweep and pulse numbered from 0.
+
+        Raises:
+            InputError: the sweeps do not fit into the trajectory, or are too many for memory.
+        """
+        return self._drive(trajectory, mount, start_s, duration_s, n_sweeps, Aim(encoder, cone, seed), threads).whole()
+
+    def drive_sweeps(
+        self,
+        trajectory: Trajectory,
+        *,
+        mount: Pose | None = None,
+        start_s: float = 0.0,
+        duration_s: float | None = None,
+        n_sweeps: int | None = None,
+        encoder: Encoder = "exact",
+        cone: bool = False,
+        seed: int = 0,
+        threads: int = 0,
+    ) -> Iterator[Beams]:
+        """Give what `drive` returns sweep by sweep, in bounded memory; the arguments are the same."""
+        drive = self._drive(trajectory, mount, start_s, duration_s, n_sweeps, Aim(encoder, cone, seed), threads)
+        return (drive.sweep(number) for number in range(drive.n_sweeps))
+
+    def degrade(
+        self, log: Log, seed: int = 0, *, noise: bool = True, quantise: bool = True, dropout: float | None = None
+    ) -> Log:
+        """Add this sensor's range noise, range steps and random drop-outs to a simulated log.
+
+        Args:
+            log: exact ranges; its beams stay as they are.
+            seed: random numbers are keyed by this, the pulse id and the return.
+            noise: add N(0, sigma²), sigma from the sensor's figures.
+            quantise: round to the sensor's range step.
+            dropout: share of pulses to lose, from 0 to 1. Default: the sensor's figure.
+
+        Returns:
+            A log with the same beams; ranges that leave the log's limits are "no return".
+        """
+        errors = self.config.range
+        share = errors.dropout if dropout is None else dropout
+        return degraded(log, errors, seed=seed, noise=noise, quantise=quantise, dropout=share)
+
+    def _drive(
+        self,
+        trajectory: Trajectory,
+        mount: Pose | None,
+        start_s: float,
+        duration_s: float | None,
+        n_sweeps: int | None,
+        aim: Aim,
+        threads: int,
+    ) -> Drive:
+        start_ns, count = extent(self.pattern, trajectory, start_s, duration_s, n_sweeps)
+        return Drive(self.config, self.pattern, trajectory, mount or Pose(), start_ns, count, aim, threads)
+
+
+@lru_cache(maxsize=64)
+def _named(name: str, rate_hz: float | None) -> Sensor:
+    # Kept, so that the pattern of a sensor is computed once however often it is named.
+    return _made(files.read_named(name), rate_hz)
+
+
+def _made(config: "SensorConfig", rate_hz: float | None) -> Sensor:
+    return Sensor(config, config.pattern.rates.default_hz if rate_hz is None else float(rate_hz))

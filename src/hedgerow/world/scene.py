@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scene: triangle meshes, Gaussian ellipsoids and placed copies of other scenes, with the rays' questions to them.
+
+A thin, checked wrapper over the native scene (`hedgerow._core`). Every world is made of one. Positions are float64 in
+the map frame here and float32 relative to `origin_m` inside, so a site far from the map's zero keeps millimetres.
+
+Elements (triangles and Gaussians) are numbered through: first the scene's own in the order they were added, then
+those of each placed scene in the order of placing, by the same rule. The elements are those of 000 §3.3.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hedgerow import _core, arrays
+from hedgerow.errors import InputError
+from hedgerow.log import Beams
+from hedgerow.world.gaussians import whitening
+from hedgerow.world.hits import Hits, Pierced
+from hedgerow.world.noise import SurfaceNoise
+
+Progress = Callable[[int], object]
+"""Called now and then with the number of beams done."""
+
+
+class Scene:
+    """Meshes, Gaussians and placed scenes; frozen once it is fired at or placed in another scene."""
+
+    def __init__(self, origin_m: ArrayLike = (0.0, 0.0, 0.0)) -> None:
+        """Make an empty scene whose float32 frame sits at (3,) `origin_m` of the map, best near its middle."""
+        self.origin_m: NDArray[np.float64] = arrays.as_floats("origin_m", origin_m, (3,))
+        arrays.require_finite("origin_m", self.origin_m)
+        self._core = _core.Scene()
+        self._frozen = False
+
+    @property
+    def n_elements(self) -> int:
+        """Number of triangles and Gaussians, those of placed scenes included."""
+        return self._core.n_elements
+
+    def add_mesh(
+        self,
+        vertices_m: ArrayLike,
+        triangles: ArrayLike,
+        *,
+        permeability: ArrayLike = 0.0,
+        label: ArrayLike = 0,
+        reflectance: ArrayLike = 0.5,
+        noise: SurfaceNoise | Sequence[SurfaceNoise] = SurfaceNoise(),
+        noise_group: ArrayLike = 0,
+    ) -> None:
+        """Add triangles. What is per triangle may be one number for all.
+
+        Args:
+            vertices_m: (V, 3), map frame [m].
+            triangles: (T, 3) vertex numbers; a triangle without area is never hit.
+            permeability: probability that a ray passes, 0 to 1.
+            label: semantic class, 0 to 65535.
+            reflectance: share of the light sent back at normal incidence, 0 or more.
+            noise: range noise, or several groups of it.
+            noise_group: which of the groups a triangle belongs to.
+
+        Raises:
+            InputError: wrong shape or value, naming argument and row, or the scene is in use already.
+        """
+        self._require_open()
+        vertices: NDArray[np.float64] = arrays.as_floats("vertices_m", vertices_m, ("V", 3))
+        arrays.require_finite("vertices_m", vertices)
+        n = len(np.atleast_1d(triangles))
+        corners = arrays.as_integers("triangles", np.zeros((0, 3)) if n == 0 else triangles, (n, 3), np.uint32)
+        _require_below("triangles", corners, len(vertices))
+        groups = [noise] if isinstance(noise, SurfaceNoise) else list(noise)
+        group = arrays.as_integers("noise_group", noise_group, (n,), np.uint8)
+        _require_below("noise_group", group, len(groups))
+        self._core.add_mesh(
+            np.ascontiguousarray(vertices - self.origin_m, dtype=np.float32),
+            np.ascontiguousarray(corners),
+            _between("permeability", permeability, n, 0, 1),
+            np.ascontiguousarray(arrays.as_integers("label", label, (n,), np.uint16)),
+            _between("reflectance", reflectance, n, 0, np.inf),
+            np.ascontiguousarray(group),
+            [(g.sigma0_m, g.sigma_a_m, float(np.cos(g.max_incidence_rad))) for g in groups],
+        )
+
+    def add_gaussians(
+        self,
+        mean_m: ArrayLike,
+        covariance_m2: ArrayLike,
+        *,
+        permeability: ArrayLike | None = None,
+        extinction_per_m: ArrayLike | None = None,
+        tau: float = 3.5,
+        label: ArrayLike = 0,
+        intensity: ArrayLike = 0.5,
+        min_sigma_m: float = 0.001,
+    ) -> None:
+        """Add Gaussians. A ray meets one if its smallest Mahalanobis distance is at most `tau`.
+
+        Args:
+            mean_m: (N, 3), map frame [m].
+            covariance_m2: (N, 3, 3) [m²].
+            permeability: (N,) or one number: probability that a ray that meets it passes. Default 0.
+            extinction_per_m: (N,) or one number k instead: it passes with exp(-k sigma_t exp(-dist²/2)) [1/m].
+            tau: 3.5 as in 000; 002 took 2.
+            label: semantic class, 0 to 65535.
+            intensity: mean intensity of its returns.
+            min_sigma_m: floor of the standard deviations [m].
+
+        Raises:
+            InputError: wrong shape or value, naming argument and row, or the scene is in use already.
+        """
+        self._require_open()
+        mean: NDArray[np.float64] = arrays.as_floats("mean_m", mean_m, ("N", 3))
+        arrays.require_finite("mean_m", mean)
+        n = len(mean)
+        if permeability is not None and extinction_per_m is not None:
+            raise InputError("permeability, extinction_per_m: give one of the two, not both")
+        if not 0 < tau < np.inf or not 0 < min_sigma_m < np.inf:
+            raise InputError(f"tau, min_sigma_m: expected finite numbers above 0, found {tau}, {min_sigma_m}")
+        if extinction_per_m is None:
+            stop = _between("permeability", 0.0 if permeability is None else permeability, n, 0, 1)
+        else:
+            stop = _between("extinction_per_m", extinction_per_m, n, 0, np.inf)
+        covariance = arrays.as_floats("covariance_m2", np.zeros((0, 3, 3)) if n == 0 else covariance_m2, (n, 3, 3))
+        self._core.add_gaussians(
+            np.ascontiguousarray(mean - self.origin_m, dtype=np.float32),
+            whitening(covariance, min_sigma_m),
+            stop,
+            np.ascontiguousarray(arrays.as_integers("label", label, (n,), np.uint16)),
+            _between("intensity", intensity, n, -np.inf, np.inf),
+            extinction_per_m is not None,
+            tau,
+        )
+
+    def place(self, scene: "Scene", transforms: ArrayLike, *, label: ArrayLike = -1) -> None:
+        """Place another scene, once for each transform; its elements are shared, not copied.
+
+        Args:
+            scene: it is frozen from now on; may itself be made of placed scenes.
+            transforms: (4, 4) or (M, 4, 4) affine, from the other scene's map frame to this one's.
+            label: replaces the labels of its elements; -1 keeps them. One number, or (M,).
+
+        Raises:
+            InputError: wrong shape, not finite, not invertible, or the scene is in use already.
+        """
+        self._require_open()
+        matrices: NDArray[np.float64] = arrays.as_floats("transforms", transforms, (4, 4), ("M", 4, 4))
+        matrices = matrices.reshape(-1, 4, 4)
+        arrays.require_finite("transforms", matrices)
+        flat = np.abs(np.linalg.det(matrices[:, :3, :3])) < 1e-30
+        if flat.any():
+            raise arrays.RowError("transforms", arrays.first_row(flat), "is not invertible")
+        if scene is self:
+            raise InputError("scene: cannot be placed inside itself")
+        # Both scenes are float32 around their own origins; the shift between those is done here, in float64.
+        local = matrices[:, :3].copy()
+        local[:, :, 3] += matrices[:, :3, :3] @ scene.origin_m - self.origin_m
+        labels = arrays.as_integers("label", label, (len(matrices),), np.int32)
+        wrong = (labels < -1) | (labels > 65535)
+        if wrong.any():
+            raise arrays.RowError("label", arrays.first_row(wrong), "is not a label from 0 to 65535, or -1")
+        scene._frozen = True
+        self._core.place(scene._core, np.ascontiguousarray(local.reshape(-1, 12)), np.ascontiguousarray(labels))
+
+    def build(self) -> None:
+        """Build the acceleration structures now rather than at the first firing."""
+        self._frozen = True
+        self._core.build()
+
+    def fire(
+        self,
+        beams: Beams,
+        *,
+        seed: int = 0,
+        min_range_m: float = 0.0,
+        max_range_m: float = np.inf,
+        threads: int = 0,
+        progress: Progress | None = None,
+    ) -> Hits:
+        """Find the first return of each pulse, its range drawn from the element that stops it.
+
+        Args:
+            beams: in any order; random numbers are keyed by seed and pulse, so a slice gives the slice's returns.
+            seed: 0 to 2⁶⁴ - 1.
+            min_range_m, max_range_m: a pulse stopped outside these gives no return [m].
+            threads: 0 for all; the result does not depend on it.
+            progress: called between batches; Ctrl-C is honoured there too.
+        """
+        if not 0 <= seed < 1 << 64:
+            raise InputError(f"seed: expected 0 to 2**64 - 1, found {seed}")
+        _require_limits(min_range_m, max_range_m)
+        self.build()
+        return Hits(*self._core.fire(*self._seen(beams), min_range_m, max_range_m, seed, _count(threads), progress))
+
+    def pierced(
+        self, beams: Beams, *, max_range_m: float = np.inf, threads: int = 0, progress: Progress | None = None
+    ) -> Pierced:
+        """List every element along each ray up to `max_range_m`, nearest first."""
+        self.build()
+        return Pierced(*self._core.pierced(*self._seen(beams), max_range_m, _count(threads), progress))
+
+    def count(
+        self,
+        beams: Beams,
+        range_m: NDArray[np.float32],
+        *,
+        max_range_m: float = np.inf,
+        window_m: float = 0.5,
+        threads: int = 0,
+        progress: Progress | None = None,
+    ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+        """Count how often each element was hit and passed, given what the beams measured.
+
+        A triangle at t is hit if |r - t| < window, passed if r - t > window. A Gaussian is hit if the return lies in
+        its tau-ellipsoid, passed if the beam goes on behind it. What lies behind the return is not counted.
+
+        Args:
+            range_m: (N,) float32 measured ranges, inf for no return within max_range_m.
+
+        Returns:
+            Hits and passes, one entry per element each.
+        """
+        ranges = arrays.require("range_m", range_m, np.float32, (len(beams),))
+        self.build()
+        return self._core.count(*self._seen(beams), ranges, max_range_m, window_m, _count(threads), progress)
+
+    def log_likelihood(
+        self,
+        beams: Beams,
+        range_m: NDArray[np.float32],
+        *,
+        min_range_m: float = 0.0,
+        max_range_m: float = np.inf,
+        min_sigma_m: float = 0.001,
+        threads: int = 0,
+        progress: Progress | None = None,
+    ) -> NDArray[np.float64]:
+        """Give the log density of each measured range under the mixture of all elements on its ray (000 §5.4).
+
+        Args:
+            range_m: (N,) float32 measured ranges, inf for no return within the limits.
+            min_sigma_m: sharper elements, such as noiseless triangles, count as this wide: a density needs a bound.
+
+        Returns:
+            (N,) natural logarithm of a density [1/m], or of the probability of no return; -inf if impossible.
+        """
+        ranges = arrays.require("range_m", range_m, np.float32, (len(beams),))
+        _require_limits(min_range_m, max_range_m)
+        self.build()
+        limits = (min_range_m, max_range_m, min_sigma_m)
+        return self._core.likelihood(*self._seen(beams), ranges, *limits, _count(threads), progress)
+
+    def _seen(self, beams: Beams) -> tuple[Any, ...]:
+        origin = (float(self.origin_m[0]), float(self.origin_m[1]), float(self.origin_m[2]))
+        return beams.origin_m, beams.direction, beams.pulse, beams.ring, beams.sweep, origin
+
+    def _require_open(self) -> None:
+        if self._frozen:
+            raise InputError("scene: in use already; add everything before firing at it or placing it")
+
+
+def _between(name: str, values: ArrayLike, n: int, low: float, high: float) -> NDArray[np.float32]:
+    array = np.asarray(values)
+    array = arrays.as_floats(name, np.broadcast_to(array, (n,)) if array.ndim == 0 else array, (n,), dtype=np.float32)
+    wrong = ~((array >= low) & (array <= high) & np.isfinite(array))
+    if wrong.any():
+        row = arrays.first_row(wrong)
+        raise arrays.RowError(name, row, f"is {array[row]}; expected a finite number from {low:g} to {high:g}")
+    return np.ascontiguousarray(array)
+
+
+def _require_below(name: str, numbers: NDArray[Any], end: int) -> None:
+    wrong = numbers >= end
+    if wrong.any():
+        row = arrays.first_row(wrong)
+        raise arrays.RowError(name, row, f"is {numbers[row].tolist()}, but there are only {end}")
+
+
+def _require_limits(min_range_m: float, max_range_m: float) -> None:
+    if not 0 <= min_range_m < max_range_m:
+        raise InputError(f"range limits: expected 0 <= min_range_m < max_range_m, found {min_range_m}, {max_range_m}")
+
+
+def _count(threads: int) -> int:
+    if not 0 <= threads <= 1024:
+        raise InputError(f"threads: expected 0 (all) to 1024, found {threads}")
+    return threads

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The native module by itself: its random numbers, its refusals, its manners during long calls."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from scipy.stats import chi2, kstest
+
+from hedgerow import _core
+
+FALSE_ALARM = 1e-6
+
+
+def test_coins_are_uniform_over_pulses_and_over_elements():
+    n = 1 << 20
+    count = np.arange(n, dtype=np.int64)
+    for pulse, element in ((count, np.zeros_like(count)), (np.zeros_like(count), count), (count, count)):
+        coins = _core.draw_coins(5, pulse, element)
+        observed = np.bincount((coins * 4096).astype(int), minlength=4096)
+        statistic = ((observed - n / 4096) ** 2 / (n / 4096)).sum()
+        assert FALSE_ALARM < chi2.sf(statistic, 4095) < 1 - FALSE_ALARM  # too even is wrong too
+
+
+def test_coins_of_neighbouring_pulses_elements_and_seeds_are_independent():
+    n = 1 << 20
+    pulse = np.repeat(np.arange(1024, dtype=np.int64), 1024)
+    element = np.tile(np.arange(1024, dtype=np.int64), 1024)
+    coins = _core.draw_coins(1, pulse, element)
+    square = coins.reshape(1024, 1024)
+    pairs = (
+        (square[:, 1:].ravel(), square[:, :-1].ravel()),
+        (square[1:].ravel(), square[:-1].ravel()),
+        (coins, _core.draw_coins(2, pulse, element)),
+        (coins, _core.draw_coins(1, pulse, element + (1 << 32))),
+        (coins, _core.draw_coins(1, pulse + (1 << 32), element)),
+    )
+    for a, b in pairs:
+        cells = (a * 32).astype(int) * 32 + (b * 32).astype(int)
+        expected = len(a) / 1024
+        statistic = ((np.bincount(cells, minlength=1024) - expected) ** 2 / expected).sum()
+        assert FALSE_ALARM < chi2.sf(statistic, 1023) < 1 - FALSE_ALARM
+    assert n == len(coins)
+
+
+def test_coins_lie_strictly_between_0_and_1():
+    coins = _core.draw_coins(3, np.arange(1 << 22, dtype=np.int64), np.zeros(1 << 22, dtype=np.int64))
+    assert coins.min() > 0
+    assert coins.max() < 1
+
+
+def test_normals_are_normal_and_independent_of_the_coins():
+    pulse = np.arange(1_000_000, dtype=np.int64)
+    normals = _core.draw_normals(9, pulse)
+    assert kstest(normals, "norm").pvalue > FALSE_ALARM
+    coins = _core.draw_coins(9, pulse, np.zeros_like(pulse))
+    correlation = np.corrcoef(normals, coins)[0, 1]
+    assert abs(correlation) < 5 / np.sqrt(len(pulse))  # 5 sigma: 6e-7
+    assert abs(np.mean(normals**4) - 3) < 5 * np.sqrt(96 / len(pulse))
+
+
+def beam_arrays(n=4):
+    direction = np.zeros((n, 3), dtype=np.float32)
+    direction[:, 0] = 1
+    return {
+        "origin_m": np.zeros((n, 3)),
+        "direction": direction,
+        "pulse": np.arange(n, dtype=np.int64),
+        "ring": np.zeros(n, dtype=np.uint16),
+        "sweep": np.zeros(n, dtype=np.int32),
+        "scene_origin_m": (0.0, 0.0, 0.0),
+    }
+
+
+FIRE = {"min_range_m": 0.0, "max_range_m": 10.0, "seed": 0, "threads": 0, "progress": None}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("origin_m", np.zeros((4, 3), dtype=np.float32), "origin_m: must be of type float64"),
+        ("direction", np.zeros((4, 3)), "direction: must be of type float32"),
+        ("direction", np.zeros((4, 2), dtype=np.float32), r"direction: must have shape \(4, 3\), not \(4, 2\)"),
+        ("direction", np.zeros((3, 4), dtype=np.float32).T, "direction: must be C-contiguous"),
+        ("ring", np.zeros(3, dtype=np.uint16), r"ring: must have shape \(4,\), not \(3,\)"),
+        ("sweep", np.zeros((4, 1), dtype=np.int32), r"sweep: must have shape \(4,\), not \(4, 1\)"),
+    ],
+)
+def test_arrays_of_a_wrong_type_or_shape_are_refused_by_name(name, value, message):
+    with pytest.raises(TypeError, match=message):
+        _core.Scene().fire(**(beam_arrays() | {name: value} | FIRE))
+
+
+def test_results_are_fresh_arrays_and_inputs_are_not_copied():
+    beams = beam_arrays(1000)
+    for array in (value for value in beams.values() if isinstance(value, np.ndarray)):
+        array.flags.writeable = False  # a copy would hide that the core only reads
+    first = _core.Scene().fire(**beams, **FIRE)
+    second = _core.Scene().fire(**beams, **FIRE)
+    assert first[0].ctypes.data != second[0].ctypes.data
+    assert first[0].flags.owndata or first[0].base.flags.owndata
+
+
+def test_progress_counts_up_to_the_number_of_beams():
+    done = []
+    _core.Scene().fire(**beam_arrays(5_000_000), **(FIRE | {"progress": done.append}))
+    assert done == sorted(done)
+    assert len(done) > 1
+    assert done[-1] == 5_000_000
+
+
+def test_an_error_in_the_progress_call_stops_the_work_and_comes_through():
+    def refuse(done):
+        raise RuntimeError(f"stop at {done}")
+
+    with pytest.raises(RuntimeError, match="stop at"):
+        _core.Scene().fire(**beam_arrays(100), **(FIRE | {"progress": refuse}))
+
+
+def test_other_python_threads_run_during_a_firing():
+    ticks, stop = [], threading.Event()
+
+    def tick():
+        while not stop.is_set():
+            ticks.append(time.perf_counter())
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    start = time.perf_counter()
+    _core.Scene().fire(**beam_arrays(3_000_000), **FIRE)
+    end = time.perf_counter()
+    stop.set()
+    thread.join()
+    # With the GIL held there would be at most one tick at either end.
+    assert sum(start < t < end for t in ticks) > 3
+
+
+ENDLESS = """
+import numpy as np, sys
+from hedgerow import _core
+n = 1_000_000
+direction = np.zeros((n, 3), dtype=np.float32); direction[:, 0] = 1
+arrays = (np.zeros((n, 3)), direction, np.arange(n), np.zeros(n, np.uint16), np.zeros(n, np.int32), (0.0, 0.0, 0.0))
+beams = [np.concatenate([a] * 40) if isinstance(a, np.ndarray) else a for a in arrays]
+scene = _core.Scene()
+print("ready", flush=True)
+try:
+    while True:
+        scene.fire(*beams, 0.0, 10.0, 0, 0, None)
+except KeyboardInterrupt:
+    print("stopped", flush=True)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sends SIGINT")
+def test_ctrl_c_stops_a_long_firing_between_batches():
+    child = subprocess.Popen([sys.executable, "-c", ENDLESS], stdout=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "ready\n"
+    time.sleep(0.5)
+    child.send_signal(signal.SIGINT)
+    assert child.communicate(timeout=60)[0] == "stopped\n"
+    assert child.returncode == 0
