@@ -261,6 +261,11 @@ auto draw_normals(std::uint64_t seed, const AnyArray& pulse) {
 }  // namespace
 
 NB_MODULE(_core, m) {
+#if defined(__AVX2__) && defined(__GNUC__)
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
+        throw nb::import_error("this build of hedgerow needs a processor with AVX2; build it from source with "
+                               "-DHEDGEROW_ARCH= for an older one");
+#endif
     m.doc() = "Native engine: loops over rays, points and elements. No policy, no files, no defaults.";
     m.attr("embree_version") = RTC_VERSION_STRING;
 

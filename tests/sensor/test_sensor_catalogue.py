@@ -104,9 +104,10 @@ def test_hdl_64e_steps_follow_equations_6_and_7_of_paper_003(rate_hz):
     assert_allclose(np.diff(lower), lower_step, rtol=1e-6)
 
 
-@pytest.mark.parametrize(("rate_hz", "published"), [(5, 266_627), (10, 133_333), (15, 88_889)])
+@pytest.mark.parametrize(("rate_hz", "published"), [(5, 266_667), (10, 133_333), (15, 88_889)])
 def test_hdl_64e_s2_fires_the_published_points_per_turn(rate_hz, published):
-    # HDL-64E S2 manual, appendix I. A turn has whole cycles of 64 pulses here, so up to one cycle is missing.
+    # 1.333 million per second (paper 002: 1.33) over the rate. A turn has whole cycles of 64 pulses here, so up to one
+    # cycle is missing.
     pulses = Sensor.named("hdl-64e-s2", rate_hz).pulses_per_sweep
     assert published - 64 < pulses <= published
     assert pulses % 64 == 0

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-
 from placing_reference import place_numpy
 
 from hedgerow import _core, rotation
@@ -174,6 +173,7 @@ def test_start_and_duration_choose_the_sweeps():
         ({"n_sweeps": 1, "duration_s": 0.5}, "n_sweeps: give either n_sweeps or duration_s"),
         ({"encoder": "fuzzy"}, "encoder: expected 'exact', 'rounded' or 'uniform', found 'fuzzy'"),
         ({"cone": True, "seed": -1}, "seed: expected a whole number"),
+        ({"threads": -2}, "threads: expected 0 for all or a number above, found -2"),
     ],
 )
 def test_drive_refuses_and_names_the_argument(arguments, message):

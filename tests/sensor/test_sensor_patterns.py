@@ -222,6 +222,21 @@ def test_mid_360_mean_elevation_follows_livox_table(row, zenith):
     assert_allclose(ours, 90 - np.mean(zenith), atol=2.0)  # how well the closed form fits, see rosette.py
 
 
+@pytest.mark.parametrize(
+    ("turns", "table_azimuths"),
+    [
+        (0.25, [184.22, 182.11, 180.01, 177.91]),  # row 281 of the table, near the highest
+        (46.25, [188.07, 186.63, 185.19, 183.76]),  # row 49,605, near the lowest
+    ],
+)
+def test_mid_360_row_lies_along_the_scan_line_as_in_livox_table(turns, table_azimuths):
+    # a quarter turn after the row stood upright; 18.225 mirror turns in a sweep of 5000 firings
+    pattern = Sensor.named("mid-360").pattern
+    first = 4 * round(turns / 18.225 * 5000)
+    ours = np.rad2deg(np.unwrap(np.deg2rad(azimuth_deg(pattern)[first : first + 4])))
+    assert_allclose(np.diff(ours), np.diff(table_azimuths), atol=0.05)
+
+
 def test_mid_360_does_not_repeat_and_fills_its_field_of_view():
     sensor = Sensor.named("mid-360")
     pattern = sensor.pattern

@@ -114,5 +114,17 @@ def _swap(temporary: Path, target: Path) -> None:
 
 def _flush(path: Path) -> None:
     if path.is_file():
-        with path.open("rb") as file:
+        with path.open("r+b") as file:  # Windows flushes only what is open for writing
             os.fsync(file.fileno())
+
+
+def make_folder(path: str | Path) -> None:
+    """Make a folder, and those above it, unless it is there.
+
+    Raises:
+        FileError: a file is in the way, or the system refuses.
+    """
+    try:
+        Path(path).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{path}: cannot make this folder ({error.strerror or error})") from error

@@ -19,7 +19,7 @@ from hedgerow import arrays
 from hedgerow.arrays import Numbers
 from hedgerow.errors import FileError, InputError
 from hedgerow.io.arrow import pa, pq
-from hedgerow.io.parquet_header import KEY, Header
+from hedgerow.io.parquet_header import KEY, PARTS_KEY, Header
 from hedgerow.io.parquet_rows import BEAM_TYPES, OPTIONAL_TYPES, RETURN_TYPES, Assembly
 from hedgerow.io.parquet_writer import PART_PATTERN, LogWriter
 from hedgerow.log import Log
@@ -55,6 +55,7 @@ def write_log(log: Log, path: str | Path) -> None:
 class _Part:
     path: Path
     header: Header
+    is_last: bool
     footer: Any
 
 
@@ -103,7 +104,8 @@ class LogFile:
         """Count the pulses."""
         if self.n_per_pulse == 1:
             return int(self._groups.n_rows.sum())
-        return sum(part.header.beams for part in self._parts)
+        # Rows are returns; every pulse has exactly one row with number 0 or 1.
+        return sum(int(np.count_nonzero(rows["return_number"] <= 1)) for rows in self.batches(["return_number"]))
 
     @property
     def sweeps(self) -> NDArray[np.int32]:
@@ -124,13 +126,14 @@ class LogFile:
         assembly = Assembly(int(groups.n_rows.sum()), self.n_per_pulse, self.arrays)
         try:
             for table in self._tables(groups, [*BEAM_TYPES, *RETURN_TYPES, *self.arrays]):
+                if sweeps is not None and mixed.any():
+                    table = table.filter(arrays.among(table.column("sweep").to_numpy(), sweeps))
                 assembly.add(table)
             limits = {"min_range_m": self.min_range_m, "max_range_m": self.max_range_m}
             beams, returns = assembly.finish()
-            log = Log(beams, returns, self.sensor, map_origin_m=self.map_origin_m, metadata=self.metadata, **limits)
+            return Log(beams, returns, self.sensor, map_origin_m=self.map_origin_m, metadata=self.metadata, **limits)
         except InputError as error:
             raise FileError(f"{self.path}: {error}") from error
-        return log.select(sweep=sweeps) if sweeps is not None and mixed.any() else log
 
     def iter_sweeps(self) -> Iterator[tuple[int, Log]]:
         """Give (sweep number, its log) in ascending order, with one sweep in memory at a time."""
@@ -197,7 +200,8 @@ def _open_part(path: Path) -> _Part:
             raise FileError(f"{path}: the file is empty; was its writing or copying interrupted?")
         footer = pq.read_metadata(path)
     texts: dict[bytes, bytes] = footer.metadata or {}
-    return _Part(path, Header.from_json(path, texts.get(KEY)), footer)
+    header = Header.from_json(path, texts.get(KEY))
+    return _Part(path, header, texts.get(PARTS_KEY) == str(header.part + 1).encode(), footer)
 
 
 def _require_whole(path: Path, parts: list[_Part]) -> None:
@@ -206,7 +210,7 @@ def _require_whole(path: Path, parts: list[_Part]) -> None:
             raise FileError(f"{path}: part-{number:05d}.parquet is missing or out of place (found {part.path.name})")
         if part.header.settings() != parts[0].header.settings():
             raise FileError(f"{part.path}: belongs to another log than {parts[0].path.name}")
-    if path.is_dir() and not parts[-1].header.last:
+    if path.is_dir() and not parts[-1].is_last:
         raise FileError(
             f"{path}: part-{len(parts):05d}.parquet is missing, the last one here is not the end of the log"
         )

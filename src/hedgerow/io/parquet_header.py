@@ -2,11 +2,11 @@
 """What a Parquet log says about itself: one JSON text under the key `hedgerow` in the file's metadata.
 
     {"format": 1, "hedgerow": "0.1.0", "sensor": "hdl-64e", "min_range_m": 0.9, "max_range_m": 120.0,
-     "map_origin_m": [0.0, 0.0, 0.0], "returns_per_pulse": 1, "beams": 130000, "part": 0, "last": true,
-     "seed": 7, "metadata": {}}
+     "map_origin_m": [0.0, 0.0, 0.0], "returns_per_pulse": 1, "part": 0, "seed": 7, "metadata": {}}
 
-`max_range_m` is null where there is no limit. `part` counts the files of a folder from 0, `last` marks its end, so
-that a missing file is noticed. `seed` is the log's `metadata["seed"]`, or null.
+`max_range_m` is null where there is no limit. `seed` is the log's `metadata["seed"]`, or null. `part` counts the files
+of a folder from 0; the last of them also says under the key `hedgerow_parts` how many there are, so that a missing
+file is noticed.
 """
 
 import json
@@ -19,6 +19,7 @@ from hedgerow.errors import FileError, InputError
 from hedgerow.log import Log
 
 KEY = b"hedgerow"
+PARTS_KEY = b"hedgerow_parts"
 FORMAT = 1
 """Raised by one when older readers would misread the file."""
 
@@ -32,10 +33,7 @@ class Header:
     max_range_m: float
     map_origin_m: tuple[float, float, float]
     returns_per_pulse: int
-    beams: int = 0
-    """Pulses in this file."""
     part: int = 0
-    last: bool = True
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
     hedgerow: str = hedgerow.__version__
     """Version that wrote it."""
@@ -49,7 +47,7 @@ class Header:
 
     def settings(self) -> "Header":
         """Return what all parts of one log have in common."""
-        return replace(self, beams=0, part=0, last=True)
+        return replace(self, part=0)
 
     def to_json(self) -> bytes:
         """Write it down.

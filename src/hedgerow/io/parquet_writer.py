@@ -14,9 +14,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from hedgerow.errors import InputError
-from hedgerow.io.arrow import pq
+from hedgerow.io.arrow import pa, pq
 from hedgerow.io.atomic import atomic_file, atomic_folder
-from hedgerow.io.parquet_header import KEY, Header
+from hedgerow.io.parquet_header import KEY, PARTS_KEY, Header
 from hedgerow.io.parquet_rows import present, schema_of, to_table
 from hedgerow.log import Log
 from hedgerow.table import require_agreement
@@ -47,7 +47,7 @@ class LogWriter(AbstractContextManager["LogWriter"]):
             durable: also wait until the bytes are on the disk.
         """
         self._path = Path(path)
-        self._is_folder = self._path.suffix != ".parquet"
+        self._is_folder = self._path.suffix.lower() != ".parquet"
         self._rows_per_part = rows_per_part
         self._durable = durable
         self._context = self._writing()
@@ -81,7 +81,7 @@ class LogWriter(AbstractContextManager["LogWriter"]):
         for _, sweep in log.iter_sweeps():
             if self._is_folder and self._part.n_rows >= self._rows_per_part:
                 number = self._part.header.part + 1
-                self._part.close(last=False)
+                self._part.close()
                 header = replace(Header.of(self._like), part=number)
                 self._part = _Part(self._part_path(self._temporary, number), header, schema_of(log))
             self._part.write(sweep)
@@ -97,7 +97,7 @@ class LogWriter(AbstractContextManager["LogWriter"]):
                 yield
                 if self._part is None:
                     raise InputError(f"{self._path}: nothing was appended; append a log, an empty one if need be")
-                self._part.close(last=True)
+                self._part.close(last=self._is_folder)
             finally:
                 self._temporary = None
                 if self._part is not None:
@@ -114,14 +114,14 @@ class _Part:
         names: list[str] = schema.names
         planes = dict.fromkeys(set(names).difference(_DICTIONARY, _DIFFERENCES), "BYTE_STREAM_SPLIT")
         differences = dict.fromkeys(set(names).intersection(_DIFFERENCES), "DELTA_BINARY_PACKED")
-        header.to_json()  # refuses what cannot be written down before the work, not after it
         self.header = header
         self.n_rows = 0
-        self._schema = schema
-        self._n_beams = 0
+        self._schema = schema.with_metadata({KEY: header.to_json()})
+        # Our own handle: it can be closed, and the file deleted, even when the writer cannot finish.
+        self._file = pa.OSFile(str(path), "wb")
         self._writer = pq.ParquetWriter(
-            path,
-            schema,
+            self._file,
+            self._schema,
             compression=_COMPRESSION,
             use_dictionary=[name for name in names if name in _DICTIONARY],
             column_encoding=planes | differences,
@@ -131,17 +131,19 @@ class _Part:
         table = to_table(sweep, self._schema)
         self._writer.write_table(table, row_group_size=len(table))
         self.n_rows += len(table)
-        self._n_beams += len(sweep)
 
-    def close(self, *, last: bool) -> None:
-        header = replace(self.header, beams=self._n_beams, last=last)
-        self._writer.add_key_value_metadata({KEY: header.to_json()})
+    def close(self, *, last: bool = False) -> None:
+        if last:
+            self._writer.add_key_value_metadata({PARTS_KEY: str(self.header.part + 1)})
         self._writer.close()
+        self._file.close()
 
     def abandon(self) -> None:
         """Let go of the file if it is still open; the footer that this writes may fail, and is lost anyway."""
         with suppress(OSError):
             self._writer.close()
+        self._writer.is_open = False  # or it would try once more when it is collected
+        self._file.close()
 
 
 def _require_alike(like: Log, log: Log) -> None:

@@ -5,7 +5,7 @@ import numpy as np
 
 from hedgerow.sensor.model import Sensor
 
-COLUMNS = ("name", "maker", "rings", "pulses/s", "range [m]", "elevation [deg]", "divergence [mrad]", "modes")
+COLUMNS = ("name", "maker", "rings", "pulses/s", "range [m]", "elevation [deg]", "divergence [mrad]")
 """Headings of the catalogue's table."""
 
 
@@ -26,7 +26,6 @@ def row(sensor: Sensor) -> dict[str, str]:
         f"{config.range.min_m:g} to {config.range.max_m:g}",
         "0" if lowest == highest == 0 else f"{lowest:.1f} to {highest:.1f}",
         f"{config.beam.divergence_horizontal_mrad:g} x {config.beam.divergence_vertical_mrad:g}",
-        ", ".join(config.signal.modes),
     )
     return dict(zip(COLUMNS, values, strict=True))
 

@@ -1,20 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drive: a sensor's pattern along a trajectory, by single sweeps or all at once, with the same result."""
+"""Drive: a sensor's pattern along a trajectory (rolling shutter), by single sweeps or all at once, with one result."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.errors import InputError
 from hedgerow.frames import Pose, Trajectory
 from hedgerow.log import Beams
 from hedgerow.sensor.aim import Aim, aimed
 from hedgerow.sensor.pattern import Pattern
-from hedgerow.sensor.placing import Placed, place
 
 if TYPE_CHECKING:
     from hedgerow.sensor.config import SensorConfig
+
+Placed = tuple[NDArray[np.float64], NDArray[np.float32], NDArray[np.int64]]
+"""Origins (N, 3) in the map frame [m], unit directions (N, 3) in the map frame, times (N,) [ns]."""
 
 MAX_PULSES = 150_000_000
 """Most pulses in one `Beams` (about 7 GB)."""
@@ -49,17 +52,7 @@ class Drive:
         if not self.aim.is_ideal:
             step_deg = self.config.encoder_step_deg
             origin_m, direction = aimed(ideal, rows, pulse, self.aim, self.config.beam, step_deg)
-        placed = place(
-            origin_m,
-            direction,
-            ideal.time_ns[rows],
-            trajectory=self.trajectory,
-            mount=self.mount,
-            start_ns=self.start_ns,
-            period_ns=ideal.period_ns,
-            first_repeat=number // ideal.n_sweeps,
-            threads=self.threads,
-        )
+        placed = self._place(origin_m, direction, ideal.time_ns[rows], number // ideal.n_sweeps, 1)
         return _beams(placed, ideal.ring[rows], np.full(len(pulse), number, dtype=np.int32), pulse)
 
     def whole(self) -> Beams:
@@ -77,20 +70,39 @@ class Drive:
             )
         if not self.aim.is_ideal or ideal.n_sweeps > 1:
             return Beams.joined([self.sweep(number) for number in range(n)])
-        placed = place(
-            ideal.origin_m,
-            ideal.direction,
-            ideal.time_ns,
-            trajectory=self.trajectory,
-            mount=self.mount,
-            start_ns=self.start_ns,
-            period_ns=ideal.period_ns,
-            first_repeat=0,
-            n_repeats=n,
-            threads=self.threads,
-        )
+        placed = self._place(ideal.origin_m, ideal.direction, ideal.time_ns, 0, n)
         number = np.repeat(np.arange(n, dtype=np.int32), ideal.pulses_per_sweep)
         return _beams(placed, np.tile(ideal.ring, n), number, np.arange(n_pulses, dtype=np.int64))
+
+    def _place(
+        self,
+        origin_m: NDArray[np.float32],
+        direction: NDArray[np.float32],
+        time_ns: NDArray[np.int64],
+        first_repeat: int,
+        n_repeats: int,
+    ) -> Placed:
+        """Repeat pulses of the sensor frame along the trajectory; each gets the pose of its own instant.
+
+        Pulse i of repeat k is fired at start + round((first_repeat + k) * period) + time_ns[i].
+        """
+        from hedgerow import _core  # here, so that listing sensors does not load the engine
+
+        return _core.place(
+            origin_m,
+            direction,
+            time_ns,
+            n_repeats,
+            self.pattern.period_ns,
+            self.start_ns,
+            self.trajectory.time_ns,
+            self.trajectory.position_m,
+            self.trajectory.quaternion_xyzw,
+            self.mount.position_m.tolist(),
+            self.mount.quaternion_xyzw.tolist(),
+            first_repeat,
+            self.threads,
+        )
 
 
 def extent(
@@ -137,7 +149,7 @@ def _last_ns(pattern: Pattern, number: int) -> int:
     return start_ns + int(pattern.time_ns[pattern.rows(number)][-1])
 
 
-def _beams(placed: Placed, ring: np.ndarray, sweep: np.ndarray, pulse: np.ndarray) -> Beams:
+def _beams(placed: Placed, ring: NDArray[np.uint16], sweep: NDArray[np.int32], pulse: NDArray[np.int64]) -> Beams:
     # Right by construction: the pattern's directions are unit and the trajectory is finite.
     origin_m, direction, time_ns = placed
     return Beams.trusted(

@@ -208,6 +208,8 @@ class Sensor:
         aim: Aim,
         threads: int,
     ) -> Drive:
+        if threads < 0:
+            raise InputError(f"threads: expected 0 for all or a number above, found {threads}")
         start_ns, count = extent(self.pattern, trajectory, start_s, duration_s, n_sweeps)
         return Drive(self.config, self.pattern, trajectory, mount or Pose(), start_ns, count, aim, threads)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pattern: all pulses of a sensor until its scan repeats, in the sensor's own frame.
 
-A pattern is built once per sensor and rate and then repeated along the trajectory (placing.py). Frame: REP 103,
+A pattern is built once per sensor and rate and then repeated along the trajectory (driving.py). Frame: REP 103,
 x straight ahead, y left, z up; azimuth counter-clockwise from x.
 """
 
@@ -61,7 +61,7 @@ def build(config: "SensorConfig", rate_hz: float) -> Pattern:
         config: the sensor.
         rate_hz: turns per second, one that the sensor allows.
     """
-    from hedgerow.sensor import config as kinds
+    from hedgerow.sensor import pattern_config as kinds
     from hedgerow.sensor import planar, rosette, spinning
 
     match config.pattern:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.errors import FileError
+from hedgerow.io.figure import new_figure, save_figure
 from hedgerow.sensor.model import Sensor
 
 # Matplotlib's own annotations are only partial, and it must not be imported before it is needed.
@@ -29,11 +29,7 @@ def draw_pattern(sensor: Sensor, path: str | Path) -> None:
     Raises:
         FileError: the file cannot be written.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure: Any = Figure(figsize=(12, 8), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(12, 8)
     whole, close, extra = figure.subplot_mosaic([["whole", "whole"], ["close", "extra"]]).values()
     kind = sensor.config.pattern.kind
     if kind == "planar":
@@ -50,10 +46,7 @@ def draw_pattern(sensor: Sensor, path: str | Path) -> None:
     rings = "1 ring" if sensor.n_rings == 1 else f"{sensor.n_rings} rings"
     rate = f"{sensor.rate_hz:g} Hz, {sensor.pulses_per_sweep:,} pulses per sweep, {rings}"
     figure.suptitle(f"{config.maker} {sensor.name}: {rate}")
-    try:
-        figure.savefig(path, dpi=110)
-    except (OSError, ValueError) as error:
-        raise FileError(f"{path}: cannot write the picture: {error}") from None
+    save_figure(figure, path)
 
 
 def _angles_deg(sensor: Sensor, rows: slice) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -13,7 +13,7 @@ import numpy as np
 from hedgerow.sensor.pattern import Pattern, directions, sense
 
 if TYPE_CHECKING:
-    from hedgerow.sensor.config import Planar
+    from hedgerow.sensor.pattern_config import Planar
 
 
 def build(config: "Planar", rate_hz: float) -> Pattern:

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from hedgerow.sensor.pattern import Pattern, directions, sense
 
 if TYPE_CHECKING:
-    from hedgerow.sensor.config import Rosette
+    from hedgerow.sensor.pattern_config import Rosette
 
 
 def build(config: "Rosette", rate_hz: float) -> Pattern:

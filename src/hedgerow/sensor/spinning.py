@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hedgerow.sensor.pattern import Pattern, directions, sense
 
 if TYPE_CHECKING:
-    from hedgerow.sensor.config import Group, Spinning
+    from hedgerow.sensor.pattern_config import Group, Spinning
 
 
 def build(config: "Spinning", rate_hz: float) -> Pattern:

@@ -192,14 +192,25 @@ class Scene:
             raise InputError(f"seed: expected 0 to 2**64 - 1, found {seed}")
         _require_limits(min_range_m, max_range_m)
         self.build()
-        return Hits(*self._core.fire(*self._seen(beams), min_range_m, max_range_m, seed, _count(threads), progress))
+        answer = self._core.fire(
+            **self._seen(beams),
+            min_range_m=min_range_m,
+            max_range_m=max_range_m,
+            seed=seed,
+            threads=_count(threads),
+            progress=progress,
+        )
+        return Hits(*answer)
 
     def pierced(
         self, beams: Beams, *, max_range_m: float = np.inf, threads: int = 0, progress: Progress | None = None
     ) -> Pierced:
         """List every element along each ray up to `max_range_m`, nearest first."""
         self.build()
-        return Pierced(*self._core.pierced(*self._seen(beams), max_range_m, _count(threads), progress))
+        answer = self._core.pierced(
+            **self._seen(beams), max_range_m=max_range_m, threads=_count(threads), progress=progress
+        )
+        return Pierced(*answer)
 
     def count(
         self,
@@ -224,7 +235,14 @@ class Scene:
         """
         ranges = arrays.require("range_m", range_m, np.float32, (len(beams),))
         self.build()
-        return self._core.count(*self._seen(beams), ranges, max_range_m, window_m, _count(threads), progress)
+        return self._core.count(
+            **self._seen(beams),
+            range_m=ranges,
+            max_range_m=max_range_m,
+            window_m=window_m,
+            threads=_count(threads),
+            progress=progress,
+        )
 
     def log_likelihood(
         self,
@@ -249,12 +267,25 @@ class Scene:
         ranges = arrays.require("range_m", range_m, np.float32, (len(beams),))
         _require_limits(min_range_m, max_range_m)
         self.build()
-        limits = (min_range_m, max_range_m, min_sigma_m)
-        return self._core.likelihood(*self._seen(beams), ranges, *limits, _count(threads), progress)
+        return self._core.likelihood(
+            **self._seen(beams),
+            range_m=ranges,
+            min_range_m=min_range_m,
+            max_range_m=max_range_m,
+            min_sigma_m=min_sigma_m,
+            threads=_count(threads),
+            progress=progress,
+        )
 
-    def _seen(self, beams: Beams) -> tuple[Any, ...]:
-        origin = (float(self.origin_m[0]), float(self.origin_m[1]), float(self.origin_m[2]))
-        return beams.origin_m, beams.direction, beams.pulse, beams.ring, beams.sweep, origin
+    def _seen(self, beams: Beams) -> dict[str, Any]:
+        return {
+            "origin_m": beams.origin_m,
+            "direction": beams.direction,
+            "pulse": beams.pulse,
+            "ring": beams.ring,
+            "sweep": beams.sweep,
+            "scene_origin_m": self.origin_m.tolist(),
+        }
 
     def _require_open(self) -> None:
         if self._frozen:

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line as a person meets it: in a process of its own."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import hedgerow as hr
+
+
+def run(*words, cwd=None):
+    command = [sys.executable, "-c", "from hedgerow.cli import main; main()", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=120)
+
+
+def assert_refused(done, *parts):
+    """Exit code 2, one sentence on standard error, no traceback, nothing on standard output."""
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith("hedgerow: ")
+    assert done.stderr.count("\n") == 1
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    for part in parts:
+        assert part in done.stderr
+
+
+@pytest.fixture
+def log_file(tmp_path):
+    log = hr.Log.from_arrays(
+        origins=(0, 0, 0), directions=[[1, 0, 0], [0, 1, 0]], ranges=[5.0, np.inf], max_range_m=100, sensor="vlp-16"
+    )
+    hr.write_log(log, tmp_path / "drive.parquet")
+    return tmp_path / "drive.parquet"
+
+
+def test_help_lists_the_commands_and_version_says_which():
+    done = run("--help")
+    assert done.returncode == 0
+    for command in ("demo", "info", "sensors"):
+        assert command in done.stdout
+    assert run("--version").stdout.strip() == hr.__version__
+
+
+def test_help_loads_no_heavy_package():
+    code = (
+        "import sys; sys.argv = ['hedgerow', '--help']\n"
+        "from hedgerow.cli import main\n"
+        "try: main()\nexcept SystemExit: pass\n"
+        "print([m for m in ('numpy', 'scipy', 'matplotlib', 'pyarrow', 'pydantic') if m in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stderr.strip() == "[]"
+
+
+def test_info_describes_a_log(log_file):
+    done = run("info", log_file)
+    assert done.returncode == 0
+    assert "vlp-16" in done.stdout
+    assert "2 in 1 sweep" in done.stdout
+    assert "50.0 % of the beams" in done.stdout
+
+
+def test_info_describes_a_trajectory(tmp_path):
+    hr.write_trajectory(hr.Trajectory.line((0, 0, 0), (10, 0, 0), 2.0), tmp_path / "way.tum")
+    done = run("info", tmp_path / "way.tum")
+    assert done.returncode == 0
+    assert "10.000 m" in done.stdout
+
+
+def test_info_refuses_what_is_not_there_empty_truncated_or_of_another_kind(tmp_path, log_file):
+    assert_refused(run("info", tmp_path / "none.parquet"), "none.parquet", "no such file")
+    (tmp_path / "empty.parquet").write_bytes(b"")
+    assert_refused(run("info", tmp_path / "empty.parquet"), "empty.parquet")
+    (tmp_path / "half.parquet").write_bytes(log_file.read_bytes()[:-100])
+    assert_refused(run("info", tmp_path / "half.parquet"), "half.parquet")
+    (tmp_path / "log.docx").write_text("hello")
+    assert_refused(run("info", tmp_path / "log.docx"), ".docx", ".parquet")
+    (tmp_path / "nan.tum").write_text("0 0 0 0 0 0 0 1\n1 nan 0 0 0 0 0 1\n")
+    assert_refused(run("info", tmp_path / "nan.tum"), "nan.tum", "2")
+
+
+def test_sensors_lists_the_whole_catalogue_within_100_columns():
+    done = run("sensors")
+    assert done.returncode == 0
+    for name in hr.Sensor.names():
+        assert name in done.stdout
+    assert "range [m]" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 100
+
+
+def test_sensors_name_shows_one_and_draws_its_pattern(tmp_path):
+    done = run("sensors", "VLP_16", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "-15.00 to 15.00 degrees" in done.stdout
+    assert (tmp_path / "vlp-16.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+def test_sensors_refuses_unknown_names_rates_and_pictures(tmp_path):
+    assert_refused(run("sensors", "vlp-61", cwd=tmp_path), "vlp-61", "vlp-16")
+    assert_refused(run("sensors", "vlp-16", "--rate-hz", "99", cwd=tmp_path), "rate_hz", "99")
+    assert_refused(run("sensors", "vlp-16", "-o", tmp_path / "scan.gif"), "scan.gif", ".png")
+    assert_refused(run("sensors", "vlp-16", "-o", tmp_path / "no" / "scan.png"), "no")
+    assert_refused(run("sensors", "missing.toml", cwd=tmp_path), "missing.toml")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_wrong_words_are_refused_with_a_hint():
+    assert_refused(run("fly"), "fly", "--help")
+    assert_refused(run("info"), "--help")
+    assert_refused(run("sensors", "vlp-16", "--rate-hz", "fast"), "fast")
+
+
+def test_demo_writes_a_log_and_a_picture_and_says_what_next(tmp_path):
+    done = run("demo", "--folder", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert "times real time" in done.stdout
+    assert "next:" in done.stdout
+    log = hr.read_log(tmp_path / "out" / "demo.parquet", sweeps=25)
+    assert log.sensor == "hdl-64e"
+    assert 0.5 < log.returns.hit.mean() < 0.95  # grass and lane below, sky above
+    assert {50, 51, 70, 72} <= set(np.unique(log.returns.label))
+    # Seen through the hedges: some beams that pass over y = -7 at hedge height reach the meadow behind.
+    assert (log.points()[:, 1] < -8).sum() > 1000
+    assert (tmp_path / "out" / "demo.png").stat().st_size > 100_000
+
+
+def test_demo_refuses_a_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("")
+    assert_refused(run("demo", "--folder", tmp_path / "file" / "out"), "cannot make this folder")
