@@ -14,7 +14,7 @@ TAU = 3.5
 
 @cache
 def sensor():
-    return Sensor.named("hdl-64e", rate_hz=10)
+    return Sensor.named("hdl-64e-s2", rate_hz=10)
 
 
 @cache

@@ -143,7 +143,6 @@ auto fire_beams(Scene& scene, const AnyArray& origin_m, const AnyArray& directio
     const Fresh<std::int64_t> element(beams.size());
     {
         nb::gil_scoped_release release;
-        scene.build();
         fire(scene, beams, {min_range_m, max_range_m}, seed, threads, ticker(progress),
              {range_m.values, intensity.values, label.values, element.values, cosine.values});
     }
@@ -157,7 +156,6 @@ auto pierced_by(Scene& scene, const AnyArray& origin_m, const AnyArray& directio
     Pierced found;
     {
         nb::gil_scoped_release release;
-        scene.build();
         found = pierced(scene, beams, max_range_m, threads, ticker(progress));
     }
     const std::size_t n = found.crossings.size();
@@ -184,7 +182,6 @@ auto count_beams(Scene& scene, const AnyArray& origin_m, const AnyArray& directi
     std::ranges::fill(passes.values, 0u);
     {
         nb::gil_scoped_release release;
-        scene.build();
         count(scene, beams, ranges, max_range_m, window_m, threads, ticker(progress), hits.values, passes.values);
     }
     return std::make_tuple(hits.column(), passes.column());
@@ -199,7 +196,6 @@ auto likelihood_of(Scene& scene, const AnyArray& origin_m, const AnyArray& direc
     const Fresh<double> log_density(beams.size());
     {
         nb::gil_scoped_release release;
-        scene.build();
         likelihood(scene, beams, ranges, {min_range_m, max_range_m}, min_sigma_m, threads, ticker(progress),
                    log_density.values);
     }
@@ -284,7 +280,8 @@ NB_MODULE(_core, m) {
              nb::arg("extinction"), nb::arg("tau"), "Adds Gaussians; stop is a permeability or an extinction in 1/m.")
         .def("place", place_scenes, nb::arg("scene"), nb::arg("transforms").noconvert(), nb::arg("label").noconvert(),
              "Places a scene once for each (3x4 by rows, float64) transform.")
-        .def("build", &Scene::build, nb::call_guard<nb::gil_scoped_release>())
+        .def("build", [](Scene& scene) { scene.embree(Purpose::fire); }, nb::call_guard<nb::gil_scoped_release>(),
+             "Builds what firing needs now rather than at the first firing.")
         .def_prop_ro("n_elements", &Scene::n_elements)
         .def("fire", fire_beams, BEAMS, nb::arg("min_range_m"), nb::arg("max_range_m"), nb::arg("seed"),
              nb::arg("threads"), nb::arg("progress").none(),

@@ -18,19 +18,24 @@ void write_miss(const ReturnArrays& out, std::size_t beam) {
     out.incidence_cosine[beam] = kNone;
 }
 
+// What the element that stopped a ray gives to its return.
 struct Shade {
+    std::uint32_t number;  // within its geometry
+    std::uint16_t label;
     float sigma_m, intensity, cosine;
 };
 
-Shade shade(const Geometry& geometry, std::uint32_t number, const Placement* placement, const RTCRayHit8& rays,
-            int lane) {
-    if (geometry.kind == Geometry::Kind::gaussians)
-        return {rays.hit.u[lane], static_cast<const Gaussians&>(geometry).intensity[number], kNone};
-    const Mesh& mesh = static_cast<const Mesh&>(geometry);
+Shade shade(const Gaussians& set, unsigned primitive, const RTCRayHit8& rays, int lane) {
+    const Gaussian& gaussian = set.elements[primitive];
+    return {gaussian.number, gaussian.label, rays.hit.u[lane], gaussian.intensity, kNone};
+}
+
+Shade shade(const Mesh& mesh, unsigned triangle, const Placement* placement, const RTCRayHit8& rays, int lane) {
+    const Finish& finish = mesh.finish(triangle);
     const float normal[3] = {rays.hit.Ng_x[lane], rays.hit.Ng_y[lane], rays.hit.Ng_z[lane]};
     const float direction[3] = {rays.ray.dir_x[lane], rays.ray.dir_y[lane], rays.ray.dir_z[lane]};
     const float cosine = incidence_cosine(placement, normal, direction);
-    return {mesh.groups[mesh.noise_group[number]].sigma_m(cosine), mesh.reflectance[number] * cosine, cosine};
+    return {triangle, finish.label, mesh.sigma_m(finish, cosine), finish.reflectance * cosine, cosine};
 }
 
 void write_return(const Scene& scene, const RTCRayHit8& rays, int lane, float normal, RangeLimits limits,
@@ -38,8 +43,10 @@ void write_return(const Scene& scene, const RTCRayHit8& rays, int lane, float no
     if (rays.hit.geomID[lane] == RTC_INVALID_GEOMETRY_ID) return write_miss(out, beam);
     const Placement* placement = scene.placement(rays.hit.instID[0][lane]);
     const Geometry& geometry = scene.geometry(placement, rays.hit.geomID[lane]);
-    const std::uint32_t number = geometry.number(rays.hit.primID[lane]);
-    const Shade shaded = shade(geometry, number, placement, rays, lane);
+    const unsigned primitive = rays.hit.primID[lane];
+    const Shade shaded = geometry.kind == Geometry::Kind::mesh
+                             ? shade(static_cast<const Mesh&>(geometry), primitive, placement, rays, lane)
+                             : shade(static_cast<const Gaussians&>(geometry), primitive, rays, lane);
     const float range_m = rays.ray.tfar[lane] + shaded.sigma_m * normal;
     // Stopped, but nearer or farther than the sensor can tell: nothing within the limits.
     if (!limits.contain(range_m)) return write_miss(out, beam);
@@ -47,12 +54,12 @@ void write_return(const Scene& scene, const RTCRayHit8& rays, int lane, float no
     const std::uint64_t first = placement ? placement->first_element : 0;
     out.range_m[beam] = range_m;
     out.intensity[beam] = shaded.intensity;
-    out.label[beam] = relabelled ? static_cast<std::uint16_t>(placement->label) : geometry.label[number];
-    out.element[beam] = static_cast<std::int64_t>(first + geometry.first_element + number);
+    out.label[beam] = relabelled ? static_cast<std::uint16_t>(placement->label) : shaded.label;
+    out.element[beam] = static_cast<std::int64_t>(first + geometry.first_element + shaded.number);
     out.incidence_cosine[beam] = shaded.cosine;
 }
 
-void fire_chunk(const Scene& scene, const BeamArrays& beams, Chunk chunk, RangeLimits limits, std::uint64_t seed,
+void fire_chunk(const Scene& scene, RTCScene embree, const BeamArrays& beams, Chunk chunk, RangeLimits limits, std::uint64_t seed,
                 const ReturnArrays& out) {
     const Packets packets(beams, chunk);
     Lanes<float> far_m;
@@ -70,7 +77,7 @@ void fire_chunk(const Scene& scene, const BeamArrays& beams, Chunk chunk, RangeL
             context.nearest[lane] = ~std::uint64_t{0};
         }
         random.draw(seed, pulse, 0);
-        intersect8(packet.valid, scene.embree(), context, rays);
+        intersect8(packet.valid, embree, context, rays);
         for (int lane = 0; lane < packet.count; ++lane)
             write_return(scene, rays, lane, random.normal[lane], limits, out, packet.beam[lane]);
     }
@@ -78,10 +85,11 @@ void fire_chunk(const Scene& scene, const BeamArrays& beams, Chunk chunk, RangeL
 
 }  // namespace
 
-void fire(const Scene& scene, const BeamArrays& beams, RangeLimits limits, std::uint64_t seed, int threads,
+void fire(Scene& scene, const BeamArrays& beams, RangeLimits limits, std::uint64_t seed, int threads,
           const Tick& tick, const ReturnArrays& out) {
+    const RTCScene embree = scene.embree(Purpose::fire);
     for_chunks(beams, threads, tick,
-               [&](Chunk chunk) { fire_chunk(scene, beams, chunk, limits, seed, out); });
+               [&](Chunk chunk) { fire_chunk(scene, embree, beams, chunk, limits, seed, out); });
 }
 
 }  // namespace hedgerow

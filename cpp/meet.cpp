@@ -14,8 +14,8 @@ struct Approach {
 };
 
 // Works for directions of any length, so also inside instances: t, and with it sigma, stays in world units.
-bool approach(const Gaussian& gaussian, float tau_squared, const RTCRayHit8& rays, const int* valid, Approach& out) {
-    const RTCRay8& ray = rays.ray;
+bool approach(const Gaussian& gaussian, float tau_squared, const RTCRay8& ray, const int* valid, const float* far_m,
+              Approach& out) {
     const float* w = gaussian.whitening;
     int any = 0;
 #pragma omp simd reduction(| : any)
@@ -34,7 +34,7 @@ bool approach(const Gaussian& gaussian, float tau_squared, const RTCRayHit8& ray
         out.mean_m[lane] = t;
         out.sigma_m[lane] = std::sqrt(inverse);
         out.distance_squared[lane] = distance_squared;
-        const int met = (valid[lane] != 0) & (distance_squared <= tau_squared) & (t > ray.tnear[lane]);
+        const int met = (valid[lane] != 0) & (distance_squared <= tau_squared) & (t > 0) & (t <= far_m[lane]);
         out.met[lane] = met;
         any |= met;
     }
@@ -51,13 +51,12 @@ float pass_probability(float stop, float sigma_m, float distance_squared) {
 // Which lanes this element stops.
 template <StopLaw law>
 bool toss(const Gaussian& gaussian, std::uint64_t element, const Approach& way, const PacketRandom& coins,
-          const float* far_m, Lanes<int>& stops) {
+          Lanes<int>& stops) {
     int any = 0;
 #pragma omp simd reduction(| : any)
     for (int lane = 0; lane < kLanes; ++lane) {
         const float pass = pass_probability<law>(gaussian.stop, way.sigma_m[lane], way.distance_squared[lane]);
-        stops[lane] = way.met[lane] & (way.mean_m[lane] <= far_m[lane]) &
-                      (coin(coins.key_a[lane], coins.key_b[lane], element) >= pass);
+        stops[lane] = way.met[lane] & (coin(coins.key_a[lane], coins.key_b[lane], element) >= pass);
         any |= stops[lane];
     }
     return any != 0;
@@ -68,7 +67,7 @@ void toss_for_gaussian(StopLaw law, const Gaussian& gaussian, std::uint64_t elem
     RTCRayHit8& rays = *reinterpret_cast<RTCRayHit8*>(arguments.rayhit);
     const auto toss_by_law = law == StopLaw::permeability ? toss<StopLaw::permeability> : toss<StopLaw::extinction>;
     Lanes<int> stops;
-    if (!toss_by_law(gaussian, element, way, *context.coins, rays.ray.tfar, stops)) return;
+    if (!toss_by_law(gaussian, element, way, *context.coins, stops)) return;
     for (int lane = 0; lane < kLanes; ++lane) {
         if (!stops[lane]) continue;
         if (way.mean_m[lane] == rays.ray.tfar[lane] && context.nearest[lane] < element) continue;
@@ -86,17 +85,19 @@ void toss_for_gaussian(StopLaw law, const Gaussian& gaussian, std::uint64_t elem
 void meet_gaussian(const RTCIntersectFunctionNArguments* arguments) {
     const auto& set = *static_cast<const Gaussians*>(arguments->geometryUserPtr);
     const Gaussian& gaussian = set.elements[arguments->primID];
-    const RTCRayHit8& rays = *reinterpret_cast<const RTCRayHit8*>(arguments->rayhit);
-    Approach way;
-    if (!approach(gaussian, set.tau_squared, rays, arguments->valid, way)) return;
+    const RTCRay8& ray = reinterpret_cast<const RTCRayHit8*>(arguments->rayhit)->ray;
     auto& context = *static_cast<PacketContext*>(arguments->context);
+    // When all crossings are wanted, the ray may end before the middle of an ellipsoid that it still reaches into.
+    const float* far_m = context.coins ? ray.tfar : context.max_range_m.at;
+    Approach way;
+    if (!approach(gaussian, set.tau_squared, ray, arguments->valid, far_m, way)) return;
     const std::uint64_t element =
         context.scene->first_element(context.instID[0]) + set.first_element + gaussian.number;
     if (context.coins) return toss_for_gaussian(set.law, gaussian, element, way, context, *arguments);
     const auto pass_by_law = set.law == StopLaw::permeability ? pass_probability<StopLaw::permeability>
                                                               : pass_probability<StopLaw::extinction>;
     for (int lane = 0; lane < kLanes; ++lane) {
-        if (!way.met[lane] || way.mean_m[lane] > context.max_range_m) continue;
+        if (!way.met[lane]) continue;
         const float sigma = way.sigma_m[lane], distance_squared = way.distance_squared[lane];
         context.crossings[lane].push_back({way.mean_m[lane], sigma,
                                            sigma * std::sqrt(set.tau_squared - distance_squared),
@@ -111,7 +112,7 @@ void toss_for_triangles(const RTCFilterFunctionNArguments* arguments) {
     for (unsigned lane = 0; lane < arguments->N; ++lane) {
         if (!arguments->valid[lane]) continue;
         const unsigned triangle = RTCHitN_primID(arguments->hit, arguments->N, lane);
-        const float pass = mesh.permeability[triangle];
+        const float pass = mesh.finish(triangle).permeability;
         if (pass == 0) continue;
         const std::uint64_t element =
             context.scene->first_element(RTCHitN_instID(arguments->hit, arguments->N, lane, 0)) +
@@ -129,7 +130,6 @@ void note_triangles(const RTCFilterFunctionNArguments* arguments) {
         if (!arguments->valid[lane]) continue;
         arguments->valid[lane] = 0;  // look on behind it
         const float t = RTCRayN_tfar(arguments->ray, n, lane);
-        if (t > context.max_range_m) continue;
         const unsigned triangle = RTCHitN_primID(arguments->hit, n, lane);
         const unsigned instance = RTCHitN_instID(arguments->hit, n, lane, 0);
         const float normal[3] = {RTCHitN_Ng_x(arguments->hit, n, lane), RTCHitN_Ng_y(arguments->hit, n, lane),
@@ -137,9 +137,9 @@ void note_triangles(const RTCFilterFunctionNArguments* arguments) {
         const float direction[3] = {context.direction[0][lane], context.direction[1][lane],
                                     context.direction[2][lane]};
         const float cosine = incidence_cosine(context.scene->placement(instance), normal, direction);
-        const float sigma = mesh.groups[mesh.noise_group[triangle]].sigma_m(cosine);
+        const Finish& finish = mesh.finish(triangle);
         context.crossings[lane].push_back(
-            {t, sigma, -1.0f, mesh.permeability[triangle],
+            {t, mesh.sigma_m(finish, cosine), -1.0f, finish.permeability,
              context.scene->first_element(instance) + mesh.first_element + triangle});
     }
 }

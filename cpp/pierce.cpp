@@ -53,12 +53,13 @@ double log_density(const std::vector<Crossing>& crossings, float range_m, RangeL
 
 }  // namespace
 
-Pierced pierced(const Scene& scene, const BeamArrays& beams, float max_range_m, int threads, const Tick& tick) {
+Pierced pierced(Scene& scene, const BeamArrays& beams, float max_range_m, int threads, const Tick& tick) {
     // Lists per beam while the threads work, one table at the end.
     std::vector<std::vector<Crossing>> lists(beams.size());
+    const RTCScene embree = scene.embree(Purpose::pierce);
     for_chunks(beams, threads, tick, [&](Chunk chunk) {
         pierce_chunk(
-            scene, beams, chunk, max_range_m, [&](std::size_t) { return max_range_m; },
+            scene, embree, beams, chunk, max_range_m, [&](std::size_t) { return max_range_m; },
             [&](std::size_t beam, const std::vector<Crossing>& crossings) { lists[beam] = crossings; });
     });
     Pierced out;
@@ -70,15 +71,16 @@ Pierced pierced(const Scene& scene, const BeamArrays& beams, float max_range_m, 
     return out;
 }
 
-void count(const Scene& scene, const BeamArrays& beams, std::span<const float> range_m, float max_range_m,
+void count(Scene& scene, const BeamArrays& beams, std::span<const float> range_m, float max_range_m,
            float window_m, int threads, const Tick& tick, std::span<std::uint32_t> hits,
            std::span<std::uint32_t> passes) {
     const auto add_one = [](std::uint32_t& counter) {
         std::atomic_ref(counter).fetch_add(1, std::memory_order_relaxed);
     };
+    const RTCScene embree = scene.embree(Purpose::pierce);
     for_chunks(beams, threads, tick, [&](Chunk chunk) {
         pierce_chunk(
-            scene, beams, chunk, max_range_m, [&](std::size_t beam) { return range_m[beam] + window_m; },
+            scene, embree, beams, chunk, max_range_m, [&](std::size_t beam) { return range_m[beam] + window_m; },
             [&](std::size_t beam, const std::vector<Crossing>& crossings) {
                 for (const Crossing& crossing : crossings) {
                     const Verdict verdict = judge(crossing, range_m[beam], window_m);
@@ -89,12 +91,13 @@ void count(const Scene& scene, const BeamArrays& beams, std::span<const float> r
     });
 }
 
-void likelihood(const Scene& scene, const BeamArrays& beams, std::span<const float> range_m, RangeLimits limits,
+void likelihood(Scene& scene, const BeamArrays& beams, std::span<const float> range_m, RangeLimits limits,
                 float min_sigma_m, int threads, const Tick& tick, std::span<double> log_density_out) {
     const float reach_m = kTail * std::max(scene.max_sigma_m(), min_sigma_m);
+    const RTCScene embree = scene.embree(Purpose::pierce);
     for_chunks(beams, threads, tick, [&](Chunk chunk) {
         pierce_chunk(
-            scene, beams, chunk, limits.max_m, [&](std::size_t beam) { return range_m[beam] + reach_m; },
+            scene, embree, beams, chunk, limits.max_m, [&](std::size_t beam) { return range_m[beam] + reach_m; },
             [&](std::size_t beam, const std::vector<Crossing>& crossings) {
                 log_density_out[beam] = log_density(crossings, range_m[beam], limits, min_sigma_m);
             });

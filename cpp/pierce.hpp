@@ -16,30 +16,30 @@ struct Pierced {
     std::vector<std::int64_t> begin;
     std::vector<Crossing> crossings;
 };
-Pierced pierced(const Scene& scene, const BeamArrays& beams, float max_range_m, int threads, const Tick& tick);
+Pierced pierced(Scene& scene, const BeamArrays& beams, float max_range_m, int threads, const Tick& tick);
 
 // Adds to `hits` and `passes` (one entry per element) what the measured ranges say of the elements on their way.
 // A triangle at t is hit if |r - t| < window, passed if r - t > window. A Gaussian is hit if the return lies in its
 // tau-ellipsoid, passed if the beam goes on behind it. Elements behind the return are not counted.
-void count(const Scene& scene, const BeamArrays& beams, std::span<const float> range_m, float max_range_m,
+void count(Scene& scene, const BeamArrays& beams, std::span<const float> range_m, float max_range_m,
            float window_m, int threads, const Tick& tick, std::span<std::uint32_t> hits,
            std::span<std::uint32_t> passes);
 
 // Log density of each measured range (inf: of no return within the limits) under the mixture of all elements on
 // the ray. `min_sigma_m` widens elements that are sharper, such as noiseless triangles, whose density has no bound.
-void likelihood(const Scene& scene, const BeamArrays& beams, std::span<const float> range_m, RangeLimits limits,
+void likelihood(Scene& scene, const BeamArrays& beams, std::span<const float> range_m, RangeLimits limits,
                 float min_sigma_m, int threads, const Tick& tick, std::span<double> log_density);
 
 // Calls visit(beam, crossings) for every beam of the chunk with its elements, nearest first, up to far_m(beam).
 // Triangles end there; Gaussians may stand farther off if they reach nearer.
 template <typename Far, typename Visit>
-void pierce_chunk(const Scene& scene, const BeamArrays& beams, Chunk chunk, float max_range_m, Far&& far_m,
+void pierce_chunk(const Scene& scene, RTCScene embree, const BeamArrays& beams, Chunk chunk, float max_range_m, Far&& far_m,
                   Visit&& visit) {
     const Packets packets(beams, chunk);
     std::vector<Crossing> crossings[kLanes];
     PacketContext context(scene);
     context.crossings = crossings;
-    context.max_range_m = max_range_m;
+    for (float& limit : context.max_range_m.at) limit = max_range_m;
     RTCRayHit8 rays;
     for (std::size_t i = 0; i < packets.size(); ++i) {
         const Packet packet = packets[i];
@@ -54,7 +54,7 @@ void pierce_chunk(const Scene& scene, const BeamArrays& beams, Chunk chunk, floa
             context.direction[1][lane] = rays.ray.dir_y[lane];
             context.direction[2][lane] = rays.ray.dir_z[lane];
         }
-        intersect8(packet.valid, scene.embree(), context, rays, note_triangles);
+        intersect8(packet.valid, embree, context, rays, note_triangles);
         for (int lane = 0; lane < packet.count; ++lane) {
             std::sort(crossings[lane].begin(), crossings[lane].end());
             visit(packet.beam[lane], std::as_const(crossings[lane]));

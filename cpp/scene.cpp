@@ -99,9 +99,9 @@ std::vector<std::uint32_t> morton_order(std::span<const float> points) {
     return order;
 }
 
-OwnedScene new_embree_scene() {
+OwnedScene new_embree_scene(Purpose purpose) {
     OwnedScene scene(rtcNewScene(device()));
-    rtcSetSceneFlags(scene.get(), kSceneTakesFilters);
+    if (purpose == Purpose::pierce) rtcSetSceneFlags(scene.get(), kSceneTakesFilters);
     return scene;
 }
 
@@ -124,13 +124,15 @@ Affine compose(const Affine& outer, const Affine& inner) {
     return out;
 }
 
-Mesh::Mesh(const MeshArrays& arrays, std::span<const NoiseGroup> groups)
-    : Geometry(Kind::mesh),
-      permeability(copied(arrays.permeability)),
-      reflectance(copied(arrays.reflectance)),
-      noise_group(copied(arrays.noise_group)),
-      groups(copied(groups)) {
-    label = copied(arrays.label);
+Mesh::Mesh(const MeshArrays& arrays, std::span<const NoiseGroup> groups) : Geometry(Kind::mesh), groups_(copied(groups)) {
+    const std::size_t n = arrays.permeability.size();
+    const auto finish_of = [&](std::size_t i) {
+        return Finish{arrays.permeability[i], arrays.reflectance[i], arrays.label[i], arrays.noise_group[i]};
+    };
+    uniform_ = true;
+    for (std::size_t i = 1; i < n && uniform_; ++i) uniform_ = finish_of(i) == finish_of(0);
+    finishes_.reserve(uniform_ ? 1 : n);
+    for (std::size_t i = 0; i < (uniform_ ? 1 : n); ++i) finishes_.push_back(finish_of(i));
     handle = OwnedGeometry(rtcNewGeometry(device(), RTC_GEOMETRY_TYPE_TRIANGLE));
     const auto fill = [&](RTCBufferType type, RTCFormat format, const void* data, std::size_t count) {
         if (count == 0) return;
@@ -142,7 +144,7 @@ Mesh::Mesh(const MeshArrays& arrays, std::span<const NoiseGroup> groups)
     fill(RTC_BUFFER_TYPE_INDEX, RTC_FORMAT_UINT3, arrays.triangles.data(), arrays.triangles.size() / 3);
     rtcSetGeometryUserData(handle.get(), static_cast<Mesh*>(this));
     // An opaque mesh needs no coins, and Embree is faster without a filter.
-    if (std::ranges::any_of(permeability, [](float rho) { return rho > 0; }))
+    if (std::ranges::any_of(finishes_, [](const Finish& finish) { return finish.permeability > 0; }))
         rtcSetGeometryIntersectFilterFunction(handle.get(), toss_for_triangles);
     rtcCommitGeometry(handle.get());
 }
@@ -151,15 +153,15 @@ Gaussians::Gaussians(const GaussianArrays& arrays, StopLaw law, float tau)
     : Geometry(Kind::gaussians),
       law(law),
       tau_squared(tau * tau),
-      elements(arrays.stop.size()),
-      intensity(copied(arrays.intensity)) {
-    label = copied(arrays.label);
+      elements(arrays.stop.size()) {
     const std::vector<std::uint32_t> order = morton_order(arrays.mean);
     for (std::size_t i = 0; i < elements.size(); ++i) {
         const std::size_t number = order[i];
         std::memcpy(elements[i].mean, &arrays.mean[3 * number], sizeof elements[i].mean);
         std::memcpy(elements[i].whitening, &arrays.whitening[6 * number], sizeof elements[i].whitening);
         elements[i].stop = arrays.stop[number];
+        elements[i].intensity = arrays.intensity[number];
+        elements[i].label = arrays.label[number];
         elements[i].number = order[i];
         const auto sigma = half_extent(elements[i]);
         // The norm of the three bounds the longest axis.
@@ -186,7 +188,9 @@ void Scene::add(std::unique_ptr<Geometry> geometry, std::uint64_t n_elements) {
 
 void Scene::add_mesh(const MeshArrays& arrays, std::span<const NoiseGroup> groups) {
     refuse_if_frozen();
-    if (!arrays.permeability.empty()) add(std::make_unique<Mesh>(arrays, groups), arrays.permeability.size());
+    if (arrays.permeability.empty()) return;
+    add(std::make_unique<Mesh>(arrays, groups), arrays.permeability.size());
+    has_meshes_ = true;
 }
 
 void Scene::add_gaussians(const GaussianArrays& arrays, StopLaw law, float tau) {
@@ -203,6 +207,7 @@ void Scene::place(std::shared_ptr<Scene> scene, const Affine& to_world, std::int
     scene->frozen_ = true;  // its element numbers must stay what they are
     max_sigma_m_ = std::max(max_sigma_m_, static_cast<float>(scene->max_sigma_m_ * largest_scale(to_world)));
     n_placed_elements_ += scene->n_elements();
+    has_meshes_ |= scene->has_meshes_;
     placed_.push_back({std::move(scene), to_world, label, 0, inverse_transpose(to_world)});
 }
 
@@ -217,50 +222,56 @@ void Scene::flatten_into(std::vector<Placement>& out, const Affine& to_world, st
     }
 }
 
-RTCScene Scene::own_embree() {
-    std::lock_guard lock(building_);
-    if (!own_embree_) {
-        own_embree_ = new_embree_scene();
-        for (unsigned id = 0; id < own_.size(); ++id)
-            rtcAttachGeometryByID(own_embree_.get(), own_[id]->handle.get(), id);
-        rtcCommitScene(own_embree_.get());
-        check_embree("building a scene");
-    }
-    return own_embree_.get();
-}
-
-void Scene::build_instanced() {
+void Scene::flatten() {
+    if (flattened_) return;
+    flatten_into(flat_, kIdentity, -1);
     std::uint64_t next = n_own_elements_;
-    instanced_embree_ = new_embree_scene();
-    for (unsigned id = 0; id < own_.size(); ++id)
-        rtcAttachGeometryByID(instanced_embree_.get(), own_[id]->handle.get(), id);
-    for (std::size_t i = 0; i < flat_.size(); ++i) {
-        Placement& placement = flat_[i];
+    for (Placement& placement : flat_) {
         placement.first_element = next;
         next += placement.scene->n_own_elements_;
-        OwnedGeometry instance(rtcNewGeometry(device(), RTC_GEOMETRY_TYPE_INSTANCE));
-        rtcSetGeometryInstancedScene(instance.get(), placement.scene->own_embree());
-        float matrix[12];
-        std::copy(placement.to_world.begin(), placement.to_world.end(), matrix);
-        rtcSetGeometryTransform(instance.get(), 0, RTC_FORMAT_FLOAT3X4_ROW_MAJOR, matrix);
-        rtcCommitGeometry(instance.get());
-        rtcAttachGeometryByID(instanced_embree_.get(), instance.get(), static_cast<unsigned>(own_.size() + i));
     }
-    rtcCommitScene(instanced_embree_.get());
-    check_embree("building a scene of instances");
+    flattened_ = true;
 }
 
-void Scene::build() {
+RTCScene Scene::own_embree(Purpose purpose) {
     std::lock_guard lock(building_);
-    if (embree_) return;
-    frozen_ = true;
-    flatten_into(flat_, kIdentity, -1);
-    if (flat_.empty()) {
-        embree_ = own_embree();
-    } else {
-        build_instanced();
-        embree_ = instanced_embree_.get();
+    OwnedScene& scene = own_embree_[static_cast<int>(purpose)];
+    if (!scene) {
+        scene = new_embree_scene(purpose);
+        for (unsigned id = 0; id < own_.size(); ++id)
+            rtcAttachGeometryByID(scene.get(), own_[id]->handle.get(), id);
+        rtcCommitScene(scene.get());
+        check_embree("building a scene");
     }
+    return scene.get();
+}
+
+RTCScene Scene::instanced_embree(Purpose purpose) {
+    OwnedScene& scene = instanced_embree_[static_cast<int>(purpose)];
+    if (scene) return scene.get();
+    scene = new_embree_scene(purpose);
+    for (unsigned id = 0; id < own_.size(); ++id)
+        rtcAttachGeometryByID(scene.get(), own_[id]->handle.get(), id);
+    for (std::size_t i = 0; i < flat_.size(); ++i) {
+        OwnedGeometry instance(rtcNewGeometry(device(), RTC_GEOMETRY_TYPE_INSTANCE));
+        rtcSetGeometryInstancedScene(instance.get(), flat_[i].scene->own_embree(purpose));
+        float matrix[12];
+        std::copy(flat_[i].to_world.begin(), flat_[i].to_world.end(), matrix);
+        rtcSetGeometryTransform(instance.get(), 0, RTC_FORMAT_FLOAT3X4_ROW_MAJOR, matrix);
+        rtcCommitGeometry(instance.get());
+        rtcAttachGeometryByID(scene.get(), instance.get(), static_cast<unsigned>(own_.size() + i));
+    }
+    rtcCommitScene(scene.get());
+    check_embree("building a scene of instances");
+    return scene.get();
+}
+
+RTCScene Scene::embree(Purpose purpose) {
+    std::lock_guard lock(building_);
+    frozen_ = true;
+    flatten();
+    if (!has_meshes_) purpose = Purpose::fire;  // Gaussians are told of by their own callback; one structure serves both
+    return flat_.empty() ? own_embree(purpose) : instanced_embree(purpose);
 }
 
 }  // namespace hedgerow

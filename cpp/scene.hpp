@@ -53,29 +53,40 @@ struct Geometry {
     enum class Kind { mesh, gaussians } kind;
     OwnedGeometry handle;
     std::uint64_t first_element = 0;  // within the scene that owns it
-    std::vector<std::uint16_t> label;
     virtual ~Geometry() = default;
-    // Number, within this geometry, of the element that Embree calls `primitive`.
-    virtual std::uint32_t number(unsigned primitive) const = 0;
 
   protected:
     explicit Geometry(Kind kind) : kind(kind) {}
 };
 
-struct Mesh final : Geometry {
+// What a triangle is, apart from where: one cache line has it all.
+struct Finish {
+    float permeability;
+    float reflectance;
+    std::uint16_t label;
+    std::uint8_t noise_group;
+    bool operator==(const Finish&) const = default;
+};
+
+class Mesh final : public Geometry {
+  public:
     Mesh(const MeshArrays& arrays, std::span<const NoiseGroup> groups);
-    std::vector<float> permeability;
-    std::vector<float> reflectance;
-    std::vector<std::uint8_t> noise_group;
-    std::vector<NoiseGroup> groups;
-    std::uint32_t number(unsigned primitive) const override { return primitive; }
+    const Finish& finish(unsigned triangle) const { return finishes_[uniform_ ? 0 : triangle]; }
+    float sigma_m(const Finish& finish, float cosine) const { return groups_[finish.noise_group].sigma_m(cosine); }
+
+  private:
+    std::vector<Finish> finishes_;  // one entry if all triangles are alike
+    bool uniform_;
+    std::vector<NoiseGroup> groups_;
 };
 
 struct Gaussian {
     float mean[3];
     float whitening[6];
     float stop;
+    float intensity;
     std::uint32_t number;  // its place in the arrays as given
+    std::uint16_t label;
 };
 
 struct Gaussians final : Geometry {
@@ -83,9 +94,7 @@ struct Gaussians final : Geometry {
     StopLaw law;
     float tau_squared;
     std::vector<Gaussian> elements;  // along a Morton curve: what one ray meets lies close together in memory
-    std::vector<float> intensity;
     float max_sigma_m = 0;  // largest axis of any element
-    std::uint32_t number(unsigned primitive) const override { return elements[primitive].number; }
 };
 
 using Affine = std::array<double, 12>;  // 3x4 by rows, local to world
@@ -101,16 +110,19 @@ struct Placement {
     std::array<float, 9> normal_to_world;  // inverse transpose of the linear part, by rows
 };
 
+// Embree is faster without filter functions: firing at opaque meshes needs none, but to be told of every triangle on
+// the way takes one. So each purpose has its own acceleration structures, built when first needed.
+enum class Purpose { fire, pierce };
+
 class Scene {
   public:
     void add_mesh(const MeshArrays& arrays, std::span<const NoiseGroup> groups);
     void add_gaussians(const GaussianArrays& arrays, StopLaw law, float tau);
     void place(std::shared_ptr<Scene> scene, const Affine& to_world, std::int32_t label);
 
-    // Builds what firing needs (once; later calls return at once). A scene that is built or placed is frozen.
-    void build();
+    // What to trace rays through; built once. A scene that is built or placed is frozen.
+    RTCScene embree(Purpose purpose);
 
-    RTCScene embree() const { return embree_; }
     std::uint64_t n_elements() const { return n_own_elements_ + n_placed_elements_; }
     std::size_t n_placements() const { return flat_.size(); }
     float max_sigma_m() const { return max_sigma_m_; }
@@ -130,17 +142,19 @@ class Scene {
     void refuse_if_frozen() const;
     void add(std::unique_ptr<Geometry> geometry, std::uint64_t n_elements);
     void flatten_into(std::vector<Placement>& out, const Affine& to_world, std::int32_t label);
-    RTCScene own_embree();
-    void build_instanced();
+    RTCScene own_embree(Purpose purpose);
+    RTCScene instanced_embree(Purpose purpose);
+    void flatten();
 
     std::vector<std::unique_ptr<Geometry>> own_;
     std::vector<Placement> placed_;  // as given; may be nested
     std::vector<Placement> flat_;    // one level: Embree's instances, in the order of their ids
     std::uint64_t n_own_elements_ = 0, n_placed_elements_ = 0;
     float max_sigma_m_ = 0;
-    OwnedScene own_embree_;        // the scene's own geometry: fired if nothing is placed, else instanced by others
-    OwnedScene instanced_embree_;  // own geometry and instances, if something is placed
-    RTCScene embree_ = nullptr;    // the one of the two that is fired at
+    OwnedScene own_embree_[2];        // by purpose: own geometry; traced if nothing is placed, else instanced by others
+    OwnedScene instanced_embree_[2];  // by purpose: own geometry and instances, if something is placed
+    bool has_meshes_ = false;         // here or in anything placed
+    bool flattened_ = false;
     bool frozen_ = false;
     std::recursive_mutex building_;
 };

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Beams, Returns and Log: what the constructors take, convert and refuse."""
 
+import pickle
 from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from hedgerow.arrays import RowError
 from hedgerow.errors import InputError
 from hedgerow.log import Beams, Log, Returns
 
@@ -246,6 +248,7 @@ def test_integer_times_are_nanoseconds():
         ("rings", [0, -1, 2], "rings: row 1 is -1"),
         ("rings", [0, 1.5, 2], "rings: row 1 is 1.5"),
         ("rings", [0, NAN, 2], "rings: row 1 is nan"),
+        ("rings", [0, 65536.0, 2], "rings: row 1 is 65536.0"),
         ("sweeps", [0, 1, 2**31], "sweeps: row 2 is 2147483648"),
         ("labels", [0, 1, -3], "labels: row 2 is -3"),
         ("origins", [[0, 0, 0], [0, 0, 0]], r"origins: expected shape \(3,\) or \(3, 3\), found \(2, 3\)"),
@@ -285,3 +288,11 @@ def test_a_range_equal_to_its_limit_is_inside():
         origins=[0, 0, 0], directions=AXES, ranges=[0.1, 20.1, INF], min_range_m=0.1, max_range_m=20.1
     )
     assert_array_equal(log.returns.hit, [True, True, False])
+
+
+def test_an_error_about_a_row_passes_between_processes():
+    with pytest.raises(RowError) as caught:
+        Returns.from_arrays(ranges=[1, 0])
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert str(again) == str(caught.value)
+    assert (again.name, again.row) == ("ranges", 1)

@@ -132,6 +132,8 @@ def test_pulse_ids_are_kept_where_intervals_are_apart_in_any_order():
 def test_pulse_ids_are_renumbered_where_intervals_overlap():
     beams = make_beams(4)
     assert_array_equal(Beams.concatenate([beams, beams]).pulse, np.arange(8))
+    # One id in common: the intervals 0..2 and 2..3 touch.
+    assert_array_equal(Beams.concatenate([beams[:3], beams[2:]]).pulse, np.arange(5))
     # The ids differ, but the intervals 0..2 and 1..3 overlap.
     assert_array_equal(Beams.concatenate([beams[[0, 2]], beams[[1, 3]]]).pulse, np.arange(4))
 
@@ -181,6 +183,8 @@ def test_points_stay_within_ten_micrometres_at_100_m_and_5_km_from_the_origin():
     direction = rng.normal(size=(500, 3))
     direction /= np.linalg.norm(direction, axis=1, keepdims=True)
     log = Log.from_arrays(origins=[5000, -5000, 100], directions=direction, ranges=np.full(500, 100))
+    # The product itself is taken in float64; only the stored direction is rounded.
+    assert_array_equal(log.points(), [5000, -5000, 100] + 100 * log.beams.direction.astype(np.float64))
     # Half a float32 step at 1 is 3e-8: 3 micrometres per axis at 100 m.
     assert_allclose(log.points(), np.array([5000, -5000, 100]) + 100 * direction, atol=1e-5, rtol=0)
 

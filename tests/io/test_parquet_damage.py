@@ -107,18 +107,21 @@ def test_column_of_another_type(path):
 
 
 @pytest.mark.parametrize(
-    ("name", "row", "value", "message"),
+    ("name", "hit", "value", "message"),
     [
-        ("origin_y", 700, np.nan, "origin_m: row .*finite"),
-        ("direction_x", 700, 3.0, "direction: row .*unit length"),
-        ("range_m", 700, np.nan, "return_number|range_m: row"),
-        ("range_m", 700, 1e6, "return_number|max_range_m"),
-        ("return_number", 700, 5, "return_number: found return 5"),
+        ("origin_y", True, np.nan, r"origin_m: row .*finite"),
+        ("direction_x", True, 3.0, r"direction: row .*unit length"),
+        ("range_m", True, np.nan, r"range_m: row .*above 0 m"),
+        ("range_m", True, 1e6, r"range_m: 1 ranges beyond max_range_m"),
+        ("range_m", True, np.inf, "return_number: found return 1 .* at inf m out of turn"),
+        ("range_m", False, 10.0, "return_number: found return 0 .* at 10.0 m out of turn"),
+        ("return_number", True, 5, "return_number: found return 5"),
     ],
 )
-def test_impossible_values(path, name, row, value, message):
-    column = pq.read_table(path).column(name).to_numpy().copy()
-    column[row] = value
+def test_impossible_values(path, name, hit, value, message):
+    table = pq.read_table(path)
+    column = table.column(name).to_numpy().copy()
+    column[np.argmax(np.isfinite(table.column("range_m").to_numpy()) == hit)] = value
     rewrite(path, **{name: pa.array(column)})
     refused(path, message)
 
