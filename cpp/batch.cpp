@@ -15,8 +15,8 @@
 namespace hedgerow {
 namespace {
 
-constexpr std::size_t kChunk = 16384;        // 256 azimuths of 64 rings: neighbours enough, and its arrays fit in L2
-constexpr std::size_t kChunksPerTick = 128;  // about 2 M beams: some tenths of a second
+constexpr std::size_t kChunk = 4096;         // 64 azimuths of 64 rings: neighbours enough, and all its arrays fit in L2
+constexpr std::size_t kChunksPerTick = 512;  // about 2 M beams: some tenths of a second
 
 std::vector<Chunk> chunks_of(const BeamArrays& beams) {
     std::vector<Chunk> chunks;
@@ -101,6 +101,18 @@ Packet Packets::operator[](std::size_t index) const {
     return packet;
 }
 
+void Packets::prefetch(const BeamArrays& beams, std::size_t index) const {
+#if defined(__GNUC__)
+    const std::size_t first = index * kLanes, end = std::min(first + kLanes, order_.size());
+    for (std::size_t i = first; i < end; ++i) {
+        const std::size_t beam = begin_ + order_[i];
+        __builtin_prefetch(&beams.origin_m[3 * beam]);
+        __builtin_prefetch(&beams.direction[3 * beam]);
+        __builtin_prefetch(&beams.pulse[beam]);
+    }
+#endif
+}
+
 void load_rays(const BeamArrays& beams, const Packet& packet, const Lanes<float>& far_m, RTCRayHit8& rays) {
     for (int lane = 0; lane < kLanes; ++lane) {
         const double* origin = &beams.origin_m[3 * packet.beam[lane]];
@@ -111,6 +123,8 @@ void load_rays(const BeamArrays& beams, const Packet& packet, const Lanes<float>
         rays.ray.dir_x[lane] = direction[0];
         rays.ray.dir_y[lane] = direction[1];
         rays.ray.dir_z[lane] = direction[2];
+    }
+    for (int lane = 0; lane < kLanes; ++lane) {
         rays.ray.tfar[lane] = far_m[lane];
         rays.ray.tnear[lane] = 0;
         rays.ray.time[lane] = 0;

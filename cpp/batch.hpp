@@ -51,6 +51,9 @@ class Packets {
     std::size_t size() const { return (order_.size() + kLanes - 1) / kLanes; }
     Packet operator[](std::size_t index) const;
 
+    // Fetches the beams of a packet into the cache while another is being traced; none if there is no such packet.
+    void prefetch(const BeamArrays& beams, std::size_t index) const;
+
   private:
     std::size_t begin_;
     std::vector<std::uint32_t> order_;

@@ -108,7 +108,7 @@ void add_mesh(Scene& scene, const AnyArray& vertices, const AnyArray& triangles,
     for (const std::uint8_t group : arrays.noise_group)
         if (group >= noise.size()) throw nb::value_error("noise_group: names a group that is not there");
     std::vector<NoiseGroup> groups;
-    for (const auto& g : noise) groups.push_back({g[0], g[1], g[2]});
+    for (const auto& g : noise) groups.push_back({g[0] * g[0], g[1] * g[1], g[2]});
     nb::gil_scoped_release release;
     scene.add_mesh(arrays, groups);
 }

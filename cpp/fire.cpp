@@ -72,11 +72,11 @@ void fire_chunk(const Scene& scene, RTCScene embree, const BeamArrays& beams, Ch
         const Packet packet = packets[i];
         load_rays(beams, packet, far_m, rays);
         Lanes<std::uint64_t> pulse;
-        for (int lane = 0; lane < kLanes; ++lane) {
+        for (int lane = 0; lane < kLanes; ++lane)
             pulse[lane] = static_cast<std::uint64_t>(beams.pulse[packet.beam[lane]]);
-            context.nearest[lane] = ~std::uint64_t{0};
-        }
+        for (std::uint64_t& nearest : context.nearest.at) nearest = ~std::uint64_t{0};
         random.draw(seed, pulse, 0);
+        packets.prefetch(beams, i + 1);
         intersect8(packet.valid, embree, context, rays);
         for (int lane = 0; lane < packet.count; ++lane)
             write_return(scene, rays, lane, random.normal[lane], limits, out, packet.beam[lane]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "meet.hpp"
 
-#include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace hedgerow {
@@ -10,15 +10,15 @@ namespace {
 // How eight rays pass one Gaussian.
 struct Approach {
     Lanes<float> mean_m, sigma_m, distance_squared;
-    Lanes<int> met;
+    unsigned met = 0;  // one bit per lane
 };
 
 // Works for directions of any length, so also inside instances: t, and with it sigma, stays in world units.
-bool approach(const Gaussian& gaussian, float tau_squared, const RTCRay8& ray, const int* valid, const float* far_m,
+void approach(const Gaussian& gaussian, float tau_squared, const RTCRay8& ray, const int* valid, const float* far_m,
               Approach& out) {
     const float* w = gaussian.whitening;
-    int any = 0;
-#pragma omp simd reduction(| : any)
+    unsigned met = 0;
+#pragma omp simd reduction(| : met)
     for (int lane = 0; lane < kLanes; ++lane) {
         const float ox = gaussian.mean[0] - ray.org_x[lane];
         const float oy = gaussian.mean[1] - ray.org_y[lane];
@@ -34,11 +34,10 @@ bool approach(const Gaussian& gaussian, float tau_squared, const RTCRay8& ray, c
         out.mean_m[lane] = t;
         out.sigma_m[lane] = std::sqrt(inverse);
         out.distance_squared[lane] = distance_squared;
-        const int met = (valid[lane] != 0) & (distance_squared <= tau_squared) & (t > 0) & (t <= far_m[lane]);
-        out.met[lane] = met;
-        any |= met;
+        const bool meets = (valid[lane] != 0) & (distance_squared <= tau_squared) & (t > 0) & (t <= far_m[lane]);
+        met |= static_cast<unsigned>(meets) << lane;
     }
-    return any != 0;
+    out.met = met;
 }
 
 // The law as a template argument: the constant case must not pay for exponentials.
@@ -48,35 +47,28 @@ float pass_probability(float stop, float sigma_m, float distance_squared) {
     return exp_negative(-stop * sigma_m * exp_negative(-0.5f * distance_squared));
 }
 
-// Which lanes this element stops.
+// Throws the element's coin for every ray that meets it, and ends those rays there that it stops.
 template <StopLaw law>
-bool toss(const Gaussian& gaussian, std::uint64_t element, const Approach& way, const PacketRandom& coins,
-          Lanes<int>& stops) {
-    int any = 0;
-#pragma omp simd reduction(| : any)
+void toss(const Gaussian& gaussian, std::uint64_t element, const Approach& way, PacketContext& context,
+          const RTCIntersectFunctionNArguments& arguments) {
+    RTCRayHit8& rays = *reinterpret_cast<RTCRayHit8*>(arguments.rayhit);
+    const PacketRandom& coins = *context.coins;
+    unsigned stopped = 0;  // one bit per lane
+#pragma omp simd reduction(| : stopped)
     for (int lane = 0; lane < kLanes; ++lane) {
         const float pass = pass_probability<law>(gaussian.stop, way.sigma_m[lane], way.distance_squared[lane]);
-        stops[lane] = way.met[lane] & (coin(coins.key_a[lane], coins.key_b[lane], element) >= pass);
-        any |= stops[lane];
+        const bool stops = coin(coins.key_a[lane], coins.key_b[lane], element) >= pass;
+        stopped |= static_cast<unsigned>(stops) << lane;
     }
-    return any != 0;
-}
-
-void toss_for_gaussian(StopLaw law, const Gaussian& gaussian, std::uint64_t element, const Approach& way,
-                       PacketContext& context, const RTCIntersectFunctionNArguments& arguments) {
-    RTCRayHit8& rays = *reinterpret_cast<RTCRayHit8*>(arguments.rayhit);
-    const auto toss_by_law = law == StopLaw::permeability ? toss<StopLaw::permeability> : toss<StopLaw::extinction>;
-    Lanes<int> stops;
-    if (!toss_by_law(gaussian, element, way, *context.coins, stops)) return;
-    for (int lane = 0; lane < kLanes; ++lane) {
-        if (!stops[lane]) continue;
+    for (stopped &= way.met; stopped; stopped &= stopped - 1) {
+        const int lane = std::countr_zero(stopped);
         if (way.mean_m[lane] == rays.ray.tfar[lane] && context.nearest[lane] < element) continue;
         context.nearest[lane] = element;
         rays.ray.tfar[lane] = way.mean_m[lane];
         rays.hit.u[lane] = way.sigma_m[lane];  // read back by fire
         rays.hit.geomID[lane] = arguments.geomID;
         rays.hit.primID[lane] = arguments.primID;
-        rays.hit.instID[0][lane] = arguments.context->instID[0];
+        rays.hit.instID[0][lane] = context.instID[0];
     }
 }
 
@@ -90,14 +82,19 @@ void meet_gaussian(const RTCIntersectFunctionNArguments* arguments) {
     // When all crossings are wanted, the ray may end before the middle of an ellipsoid that it still reaches into.
     const float* far_m = context.coins ? ray.tfar : context.max_range_m.at;
     Approach way;
-    if (!approach(gaussian, set.tau_squared, ray, arguments->valid, far_m, way)) return;
+    approach(gaussian, set.tau_squared, ray, arguments->valid, far_m, way);
+    if (!way.met) return;
     const std::uint64_t element =
         context.scene->first_element(context.instID[0]) + set.first_element + gaussian.number;
-    if (context.coins) return toss_for_gaussian(set.law, gaussian, element, way, context, *arguments);
+    if (context.coins) {
+        if (set.law == StopLaw::permeability)
+            return toss<StopLaw::permeability>(gaussian, element, way, context, *arguments);
+        return toss<StopLaw::extinction>(gaussian, element, way, context, *arguments);
+    }
     const auto pass_by_law = set.law == StopLaw::permeability ? pass_probability<StopLaw::permeability>
                                                               : pass_probability<StopLaw::extinction>;
-    for (int lane = 0; lane < kLanes; ++lane) {
-        if (!way.met[lane]) continue;
+    for (unsigned met = way.met; met; met &= met - 1) {
+        const int lane = std::countr_zero(met);
         const float sigma = way.sigma_m[lane], distance_squared = way.distance_squared[lane];
         context.crossings[lane].push_back({way.mean_m[lane], sigma,
                                            sigma * std::sqrt(set.tau_squared - distance_squared),
@@ -142,18 +139,6 @@ void note_triangles(const RTCFilterFunctionNArguments* arguments) {
             {t, mesh.sigma_m(finish, cosine), -1.0f, finish.permeability,
              context.scene->first_element(instance) + mesh.first_element + triangle});
     }
-}
-
-float incidence_cosine(const Placement* placement, const float normal[3], const float direction[3]) {
-    float n[3] = {normal[0], normal[1], normal[2]};
-    if (placement) {
-        const auto& m = placement->normal_to_world;
-        for (int row = 0; row < 3; ++row)
-            n[row] = m[3 * row] * normal[0] + m[3 * row + 1] * normal[1] + m[3 * row + 2] * normal[2];
-    }
-    const float along = n[0] * direction[0] + n[1] * direction[1] + n[2] * direction[2];
-    const float length = std::sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]);
-    return length > 0 ? std::min(1.0f, std::fabs(along) / length) : 1.0f;
 }
 
 }  // namespace hedgerow

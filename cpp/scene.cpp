@@ -107,12 +107,6 @@ OwnedScene new_embree_scene(Purpose purpose) {
 
 }  // namespace
 
-float NoiseGroup::sigma_m(float cosine) const {
-    const float c = std::max(cosine, min_cosine);
-    const float slope = std::sqrt(std::max(0.0f, 1 - c * c)) / (c * c);
-    return std::sqrt(sigma0_m * sigma0_m + sigma_a_m * sigma_a_m * slope * slope);
-}
-
 Affine compose(const Affine& outer, const Affine& inner) {
     Affine out{};
     for (int row = 0; row < 3; ++row)

@@ -6,7 +6,9 @@
 // flattened copy therefore number, and randomise, alike.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -23,12 +25,14 @@ enum class StopLaw : int {
     extinction,    // with probability exp(-stop * sigma_t * exp(-dist^2 / 2)), `stop` in 1/m
 };
 
-// Range noise of a group of triangles: sigma^2 = sigma0^2 + sigma_a^2 (sin / cos^2)^2 of the incidence angle.
+// Range noise of a group of triangles: variance0 + variance_a (sin / cos^2)^2 of the incidence angle [m^2].
 struct NoiseGroup {
-    float sigma0_m;
-    float sigma_a_m;
-    float min_cosine;  // the angle is capped here, so that grazing rays keep a finite sigma
-    float sigma_m(float cosine) const;
+    float variance0, variance_a;
+    float min_cosine;  // the angle is capped here, so that grazing rays keep a finite variance
+    float sigma_m(float cosine) const {
+        const float c = std::max(cosine, min_cosine), c_squared = c * c;
+        return std::sqrt(variance0 + variance_a * (1 - c_squared) / (c_squared * c_squared));
+    }
 };
 
 // What a return carries besides its range; each array has one entry per element.
