@@ -95,14 +95,15 @@ BeamArrays beam_arrays(const AnyArray& origin_m, const AnyArray& direction, cons
 }
 
 void add_mesh(Scene& scene, const AnyArray& vertices, const AnyArray& triangles, const AnyArray& permeability,
-              const AnyArray& label, const AnyArray& reflectance, const AnyArray& noise_group,
-              const std::vector<std::array<float, 3>>& noise) {
+              const AnyArray& label, const AnyArray& reflectance, const AnyArray& intensity_sigma, bool lambertian,
+              const AnyArray& noise_group, const std::vector<std::array<float, 3>>& noise) {
     const auto corners = values<std::uint32_t>(triangles, "triangles", -1, 3);
     const auto n = static_cast<std::ptrdiff_t>(corners.size() / 3);
     const MeshArrays arrays{values<float>(vertices, "vertices", -1, 3), corners,
                             values<float>(permeability, "permeability", n), values<std::uint16_t>(label, "label", n),
                             values<float>(reflectance, "reflectance", n),
-                            values<std::uint8_t>(noise_group, "noise_group", n)};
+                            values<float>(intensity_sigma, "intensity_sigma", n),
+                            values<std::uint8_t>(noise_group, "noise_group", n), lambertian};
     for (const std::uint32_t corner : corners)
         if (corner >= arrays.vertices.size() / 3) throw nb::value_error("triangles: names a vertex that is not there");
     for (const std::uint8_t group : arrays.noise_group)
@@ -114,12 +115,14 @@ void add_mesh(Scene& scene, const AnyArray& vertices, const AnyArray& triangles,
 }
 
 void add_gaussians(Scene& scene, const AnyArray& mean_m, const AnyArray& whitening, const AnyArray& stop,
-                   const AnyArray& label, const AnyArray& intensity, bool extinction, float tau) {
+                   const AnyArray& label, const AnyArray& intensity, const AnyArray& intensity_sigma, bool extinction,
+                   float tau) {
     const auto stops = values<float>(stop, "stop", -1);
     const auto n = static_cast<std::ptrdiff_t>(stops.size());
     const GaussianArrays arrays{values<float>(mean_m, "mean_m", n, 3), values<float>(whitening, "whitening", n, 6),
                                 stops, values<std::uint16_t>(label, "label", n),
-                                values<float>(intensity, "intensity", n)};
+                                values<float>(intensity, "intensity", n),
+                                values<float>(intensity_sigma, "intensity_sigma", n)};
     nb::gil_scoped_release release;
     scene.add_gaussians(arrays, extinction ? StopLaw::extinction : StopLaw::permeability, tau);
 }
@@ -246,12 +249,14 @@ auto draw_coins(std::uint64_t seed, const AnyArray& pulse, const AnyArray& eleme
 
 auto draw_normals(std::uint64_t seed, const AnyArray& pulse) {
     const auto pulses = values<std::int64_t>(pulse, "pulse", -1);
-    const Fresh<float> out(pulses.size());
+    const Fresh<float> first(pulses.size()), second(pulses.size());
     for (std::size_t i = 0; i < pulses.size(); ++i) {
         const Words4 words = philox(seed, static_cast<std::uint64_t>(pulses[i]), 0, 0);
-        out.values[i] = normal(words.at[2], words.at[3]);
+        const NormalPair pair = normal_pair(words.at[2], words.at[3]);
+        first.values[i] = pair.first;
+        second.values[i] = pair.second;
     }
-    return out.column();
+    return std::make_tuple(first.column(), second.column());
 }
 
 }  // namespace
@@ -273,11 +278,12 @@ NB_MODULE(_core, m) {
         .def(nb::init<>())
         .def("add_mesh", add_mesh, nb::arg("vertices").noconvert(), nb::arg("triangles").noconvert(),
              nb::arg("permeability").noconvert(), nb::arg("label").noconvert(), nb::arg("reflectance").noconvert(),
-             nb::arg("noise_group").noconvert(), nb::arg("noise"),
+             nb::arg("intensity_sigma").noconvert(), nb::arg("lambertian"), nb::arg("noise_group").noconvert(),
+             nb::arg("noise"),
              "Adds triangles; noise has (sigma0_m, sigma_a_m, min_cosine) for each group.")
         .def("add_gaussians", add_gaussians, nb::arg("mean_m").noconvert(), nb::arg("whitening").noconvert(),
              nb::arg("stop").noconvert(), nb::arg("label").noconvert(), nb::arg("intensity").noconvert(),
-             nb::arg("extinction"), nb::arg("tau"), "Adds Gaussians; stop is a permeability or an extinction in 1/m.")
+             nb::arg("intensity_sigma").noconvert(), nb::arg("extinction"), nb::arg("tau"), "Adds Gaussians; stop is a permeability or an extinction in 1/m.")
         .def("place", place_scenes, nb::arg("scene"), nb::arg("transforms").noconvert(), nb::arg("label").noconvert(),
              "Places a scene once for each (3x4 by rows, float64) transform.")
         .def("build", [](Scene& scene) { scene.embree(Purpose::fire); }, nb::call_guard<nb::gil_scoped_release>(),
@@ -305,5 +311,5 @@ NB_MODULE(_core, m) {
     m.def("draw_coins", draw_coins, nb::arg("seed"), nb::arg("pulse").noconvert(), nb::arg("element").noconvert(),
           "The engine's coin of each (pulse, element) pair, in (0, 1).");
     m.def("draw_normals", draw_normals, nb::arg("seed"), nb::arg("pulse").noconvert(),
-          "The engine's standard normal number of each pulse.");
+          "The engine's two standard normal numbers of each pulse.");
 }

@@ -22,12 +22,12 @@ void write_miss(const ReturnArrays& out, std::size_t beam) {
 struct Shade {
     std::uint32_t number;  // within its geometry
     std::uint16_t label;
-    float sigma_m, intensity, cosine;
+    float sigma_m, intensity, intensity_sigma, cosine;
 };
 
 Shade shade(const Gaussians& set, unsigned primitive, const RTCRayHit8& rays, int lane) {
     const Gaussian& gaussian = set.elements[primitive];
-    return {gaussian.number, gaussian.label, rays.hit.u[lane], gaussian.intensity, kNone};
+    return {gaussian.number, gaussian.label, rays.hit.u[lane], gaussian.intensity, gaussian.intensity_sigma, kNone};
 }
 
 Shade shade(const Mesh& mesh, unsigned triangle, const Placement* placement, const RTCRayHit8& rays, int lane) {
@@ -35,11 +35,12 @@ Shade shade(const Mesh& mesh, unsigned triangle, const Placement* placement, con
     const float normal[3] = {rays.hit.Ng_x[lane], rays.hit.Ng_y[lane], rays.hit.Ng_z[lane]};
     const float direction[3] = {rays.ray.dir_x[lane], rays.ray.dir_y[lane], rays.ray.dir_z[lane]};
     const float cosine = incidence_cosine(placement, normal, direction);
-    return {triangle, finish.label, mesh.sigma_m(finish, cosine), finish.reflectance * cosine, cosine};
+    return {triangle, finish.label, mesh.sigma_m(finish, cosine), mesh.intensity(finish, cosine),
+            finish.intensity_sigma, cosine};
 }
 
-void write_return(const Scene& scene, const RTCRayHit8& rays, int lane, float normal, RangeLimits limits,
-                  const ReturnArrays& out, std::size_t beam) {
+void write_return(const Scene& scene, const RTCRayHit8& rays, int lane, const PacketRandom& random,
+                  RangeLimits limits, const ReturnArrays& out, std::size_t beam) {
     if (rays.hit.geomID[lane] == RTC_INVALID_GEOMETRY_ID) return write_miss(out, beam);
     const Placement* placement = scene.placement(rays.hit.instID[0][lane]);
     const Geometry& geometry = scene.geometry(placement, rays.hit.geomID[lane]);
@@ -47,13 +48,14 @@ void write_return(const Scene& scene, const RTCRayHit8& rays, int lane, float no
     const Shade shaded = geometry.kind == Geometry::Kind::mesh
                              ? shade(static_cast<const Mesh&>(geometry), primitive, placement, rays, lane)
                              : shade(static_cast<const Gaussians&>(geometry), primitive, rays, lane);
-    const float range_m = rays.ray.tfar[lane] + shaded.sigma_m * normal;
+    const float range_m = rays.ray.tfar[lane] + shaded.sigma_m * random.normal[lane];
     // Stopped, but nearer or farther than the sensor can tell: nothing within the limits.
     if (!limits.contain(range_m)) return write_miss(out, beam);
     const bool relabelled = placement && placement->label >= 0;
     const std::uint64_t first = placement ? placement->first_element : 0;
     out.range_m[beam] = range_m;
-    out.intensity[beam] = shaded.intensity;
+    const float intensity = shaded.intensity + shaded.intensity_sigma * random.second_normal[lane];
+    out.intensity[beam] = intensity < 0 ? 0 : intensity;  // NaN, for unknown, stays NaN
     out.label[beam] = relabelled ? static_cast<std::uint16_t>(placement->label) : shaded.label;
     out.element[beam] = static_cast<std::int64_t>(first + geometry.first_element + shaded.number);
     out.incidence_cosine[beam] = shaded.cosine;
@@ -79,7 +81,7 @@ void fire_chunk(const Scene& scene, RTCScene embree, const BeamArrays& beams, Ch
         packets.prefetch(beams, i + 1);
         intersect8(packet.valid, embree, context, rays);
         for (int lane = 0; lane < packet.count; ++lane)
-            write_return(scene, rays, lane, random.normal[lane], limits, out, packet.beam[lane]);
+            write_return(scene, rays, lane, random, limits, out, packet.beam[lane]);
     }
 }
 

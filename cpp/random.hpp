@@ -52,17 +52,23 @@ inline float coin(std::uint32_t key_a, std::uint32_t key_b, std::uint64_t elemen
     return (static_cast<float>(static_cast<std::int32_t>(h >> 9)) + 0.5f) * 0x1p-23f;
 }
 
-// A standard normal number from two words (Box-Muller).
-inline float normal(std::uint32_t first, std::uint32_t second) {
-    const float u = (static_cast<float>(static_cast<std::int32_t>(first >> 8)) + 0.5f) * 0x1p-24f;
-    const float v = static_cast<float>(static_cast<std::int32_t>(second >> 8)) * 0x1p-24f;
-    return std::sqrt(-2.0f * log_positive(u)) * cos_turns(v);
+// Two independent standard normal numbers from two words (Box-Muller).
+struct NormalPair {
+    float first, second;
+};
+
+inline NormalPair normal_pair(std::uint32_t word_a, std::uint32_t word_b) {
+    const float u = (static_cast<float>(static_cast<std::int32_t>(word_a >> 8)) + 0.5f) * 0x1p-24f;
+    const float v = static_cast<float>(static_cast<std::int32_t>(word_b >> 8)) * 0x1p-24f;
+    const float radius = std::sqrt(-2.0f * log_positive(u));
+    const float quarter_on = v < 0.75f ? v + 0.25f : v - 0.75f;
+    return {radius * cos_turns(v), radius * cos_turns(quarter_on)};
 }
 
-// What a packet of rays needs: two words each for the coins and one normal number each for the range.
+// What a packet of rays needs: two words each for the coins, and normal numbers for the range and the intensity.
 struct PacketRandom {
     Lanes<std::uint32_t> key_a, key_b;
-    Lanes<float> normal;
+    Lanes<float> normal, second_normal;
 
     void draw(std::uint64_t seed, const Lanes<std::uint64_t>& pulse, std::uint32_t sub_ray) {
 #pragma omp simd
@@ -70,7 +76,9 @@ struct PacketRandom {
             const Words4 words = philox(seed, pulse[lane], sub_ray, 0);
             key_a[lane] = words.at[0];
             key_b[lane] = words.at[1];
-            normal[lane] = hedgerow::normal(words.at[2], words.at[3]);
+            const NormalPair pair = normal_pair(words.at[2], words.at[3]);
+            normal[lane] = pair.first;
+            second_normal[lane] = pair.second;
         }
     }
 };

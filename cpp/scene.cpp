@@ -118,10 +118,12 @@ Affine compose(const Affine& outer, const Affine& inner) {
     return out;
 }
 
-Mesh::Mesh(const MeshArrays& arrays, std::span<const NoiseGroup> groups) : Geometry(Kind::mesh), groups_(copied(groups)) {
+Mesh::Mesh(const MeshArrays& arrays, std::span<const NoiseGroup> groups) 
+    : Geometry(Kind::mesh), lambertian_(arrays.lambertian), groups_(copied(groups)) {
     const std::size_t n = arrays.permeability.size();
     const auto finish_of = [&](std::size_t i) {
-        return Finish{arrays.permeability[i], arrays.reflectance[i], arrays.label[i], arrays.noise_group[i]};
+        return Finish{arrays.permeability[i], arrays.reflectance[i], arrays.intensity_sigma[i], arrays.label[i],
+                      arrays.noise_group[i]};
     };
     uniform_ = true;
     for (std::size_t i = 1; i < n && uniform_; ++i) uniform_ = finish_of(i) == finish_of(0);
@@ -155,6 +157,7 @@ Gaussians::Gaussians(const GaussianArrays& arrays, StopLaw law, float tau)
         std::memcpy(elements[i].whitening, &arrays.whitening[6 * number], sizeof elements[i].whitening);
         elements[i].stop = arrays.stop[number];
         elements[i].intensity = arrays.intensity[number];
+        elements[i].intensity_sigma = arrays.intensity_sigma[number];
         elements[i].label = arrays.label[number];
         elements[i].number = order[i];
         const auto sigma = half_extent(elements[i]);

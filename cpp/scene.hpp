@@ -42,7 +42,9 @@ struct MeshArrays {
     std::span<const float> permeability;
     std::span<const std::uint16_t> label;
     std::span<const float> reflectance;
+    std::span<const float> intensity_sigma;
     std::span<const std::uint8_t> noise_group;
+    bool lambertian;  // whether intensity falls with the cosine of the incidence angle
 };
 
 struct GaussianArrays {
@@ -51,6 +53,7 @@ struct GaussianArrays {
     std::span<const float> stop;
     std::span<const std::uint16_t> label;
     std::span<const float> intensity;
+    std::span<const float> intensity_sigma;
 };
 
 struct Geometry {
@@ -67,6 +70,7 @@ struct Geometry {
 struct Finish {
     float permeability;
     float reflectance;
+    float intensity_sigma;
     std::uint16_t label;
     std::uint8_t noise_group;
     bool operator==(const Finish&) const = default;
@@ -77,10 +81,12 @@ class Mesh final : public Geometry {
     Mesh(const MeshArrays& arrays, std::span<const NoiseGroup> groups);
     const Finish& finish(unsigned triangle) const { return finishes_[uniform_ ? 0 : triangle]; }
     float sigma_m(const Finish& finish, float cosine) const { return groups_[finish.noise_group].sigma_m(cosine); }
+    float intensity(const Finish& finish, float cosine) const { return finish.reflectance * (lambertian_ ? cosine : 1); }
 
   private:
     std::vector<Finish> finishes_;  // one entry if all triangles are alike
     bool uniform_;
+    bool lambertian_;
     std::vector<NoiseGroup> groups_;
 };
 
@@ -88,7 +94,7 @@ struct Gaussian {
     float mean[3];
     float whitening[6];
     float stop;
-    float intensity;
+    float intensity, intensity_sigma;
     std::uint32_t number;  // its place in the arrays as given
     std::uint16_t label;
 };

@@ -131,7 +131,7 @@ def test_zero_beams_give_zero_returns():
         ({"permeability": 1.5}, "permeability: row 0 is 1.5"),
         ({"permeability": [0.1, 0.2]}, "permeability: expected shape"),
         ({"label": 70_000}, "label: row 0"),
-        ({"reflectance": np.nan}, "reflectance: row 0"),
+        ({"reflectance": -0.5}, "reflectance: row 0"),
         ({"noise_group": 1}, "noise_group: row 0"),
     ],
 )

@@ -108,6 +108,20 @@ def test_ranges_of_a_slanted_wall_spread_as_the_incidence_law_says():
     assert kstest(hits.range_m, norm(mean, sigma).cdf).pvalue > FALSE_ALARM
 
 
+def test_intensities_spread_about_their_mean_and_stay_unknown_where_unknown():
+    scene = Scene()
+    scene.add_gaussians([[10.0, 0, 0], [0, 10.0, 0]], [np.eye(3) * 0.01] * 2, intensity=[5.0, np.nan], intensity_sigma=0.7)
+    scene.add_mesh([[-8, -20, -20], [-9, 20, -20], [-10, 0, 20]], [[0, 1, 2]], reflectance=3.0, lambertian=False)
+    n = 50_000
+    hits = scene.fire(repeated([1.0, 0, 0], n), seed=3)
+    assert kstest(hits.intensity, norm(5, 0.7).cdf).pvalue > FALSE_ALARM
+    # Independent of the range of the same return; 5 sigma.
+    assert abs(np.corrcoef(hits.intensity, hits.range_m)[0, 1]) < 5 / np.sqrt(n)
+    other = scene.fire(beams_of((0, 0, 0), [[0, 1, 0], [-1, 0, 0]]))
+    assert np.isnan(other.intensity[0])
+    assert other.intensity[1] == 3.0
+
+
 def test_extinction_of_a_stack_of_gaussians_is_beer_lambert():
     # Optical depth adds up along the ray whatever the size of the elements: k sigma_t exp(-dist²/2) each.
     n, k, sigma = 40, 0.35, 0.25

@@ -48,6 +48,8 @@ class Scene:
         permeability: ArrayLike = 0.0,
         label: ArrayLike = 0,
         reflectance: ArrayLike = 0.5,
+        intensity_sigma: ArrayLike = 0.0,
+        lambertian: bool = True,
         noise: SurfaceNoise | Sequence[SurfaceNoise] = SurfaceNoise(),
         noise_group: ArrayLike = 0,
     ) -> None:
@@ -58,7 +60,9 @@ class Scene:
             triangles: (T, 3) vertex numbers; a triangle without area is never hit.
             permeability: probability that a ray passes, 0 to 1.
             label: semantic class, 0 to 65535.
-            reflectance: share of the light sent back at normal incidence, 0 or more.
+            reflectance: share of the light sent back at normal incidence, 0 or more; NaN is unknown.
+            intensity_sigma: standard deviation of the intensity.
+            lambertian: whether intensity is reflectance times the cosine of the incidence angle, or reflectance alone.
             noise: range noise, or several groups of it.
             noise_group: which of the groups a triangle belongs to.
 
@@ -79,7 +83,9 @@ class Scene:
             np.ascontiguousarray(corners),
             _between("permeability", permeability, n, 0, 1),
             np.ascontiguousarray(arrays.as_integers("label", label, (n,), np.uint16)),
-            _between("reflectance", reflectance, n, 0, np.inf),
+            _known("reflectance", reflectance, n),
+            _between("intensity_sigma", intensity_sigma, n, 0, np.inf),
+            lambertian,
             np.ascontiguousarray(group),
             [(g.sigma0_m, g.sigma_a_m, float(np.cos(g.max_incidence_rad))) for g in groups],
         )
@@ -94,6 +100,7 @@ class Scene:
         tau: float = 3.5,
         label: ArrayLike = 0,
         intensity: ArrayLike = 0.5,
+        intensity_sigma: ArrayLike = 0.0,
         min_sigma_m: float = 0.001,
     ) -> None:
         """Add Gaussians. A ray meets one if its smallest Mahalanobis distance is at most `tau`.
@@ -105,7 +112,8 @@ class Scene:
             extinction_per_m: (N,) or one number k instead: it passes with exp(-k sigma_t exp(-dist²/2)) [1/m].
             tau: 3.5 as in 000; 002 took 2.
             label: semantic class, 0 to 65535.
-            intensity: mean intensity of its returns.
+            intensity: mean intensity of its returns, 0 or more; NaN is unknown.
+            intensity_sigma: standard deviation of it.
             min_sigma_m: floor of the standard deviations [m].
 
         Raises:
@@ -129,7 +137,8 @@ class Scene:
             whitening(covariance, min_sigma_m),
             stop,
             np.ascontiguousarray(arrays.as_integers("label", label, (n,), np.uint16)),
-            _between("intensity", intensity, n, -np.inf, np.inf),
+            _known("intensity", intensity, n),
+            _between("intensity_sigma", intensity_sigma, n, 0, np.inf),
             extinction_per_m is not None,
             tau,
         )
@@ -300,6 +309,14 @@ def _between(name: str, values: ArrayLike, n: int, low: float, high: float) -> N
         row = arrays.first_row(wrong)
         raise arrays.RowError(name, row, f"is {array[row]}; expected a finite number from {low:g} to {high:g}")
     return np.ascontiguousarray(array)
+
+
+def _known(name: str, values: ArrayLike, n: int) -> NDArray[np.float32]:
+    """Numbers of 0 or more, or NaN for what is not known."""
+    array = np.asarray(values, dtype=np.float32)
+    unknown = np.isnan(array)
+    checked = _between(name, np.where(unknown, 0, array), n, 0, np.inf)
+    return np.where(unknown, np.float32(np.nan), checked)
 
 
 def _require_below(name: str, numbers: NDArray[Any], end: int) -> None:
