@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bind.hpp"
+
+namespace hedgerow {
+
+void bind_surface(nb::module_&) {}
+
+}  // namespace hedgerow
