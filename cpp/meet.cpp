@@ -84,8 +84,7 @@ void meet_gaussian(const RTCIntersectFunctionNArguments* arguments) {
     Approach way;
     approach(gaussian, set.tau_squared, ray, arguments->valid, far_m, way);
     if (!way.met) return;
-    const std::uint64_t element =
-        context.scene->first_element(context.instID[0]) + set.first_element + gaussian.number;
+    const std::uint64_t element = context.scene->first_element(context.instID[0]) + set.first_element + gaussian.number;
     if (context.coins) {
         if (set.law == StopLaw::permeability)
             return toss<StopLaw::permeability>(gaussian, element, way, context, *arguments);
@@ -112,10 +111,9 @@ void toss_for_triangles(const RTCFilterFunctionNArguments* arguments) {
         const float pass = mesh.finish(triangle).permeability;
         if (pass == 0) continue;
         const std::uint64_t element =
-            context.scene->first_element(RTCHitN_instID(arguments->hit, arguments->N, lane, 0)) +
-            mesh.first_element + triangle;
-        if (coin(context.coins->key_a[lane], context.coins->key_b[lane], element) < pass)
-            arguments->valid[lane] = 0;
+            context.scene->first_element(RTCHitN_instID(arguments->hit, arguments->N, lane, 0)) + mesh.first_element +
+            triangle;
+        if (coin(context.coins->key_a[lane], context.coins->key_b[lane], element) < pass) arguments->valid[lane] = 0;
     }
 }
 
@@ -131,13 +129,11 @@ void note_triangles(const RTCFilterFunctionNArguments* arguments) {
         const unsigned instance = RTCHitN_instID(arguments->hit, n, lane, 0);
         const float normal[3] = {RTCHitN_Ng_x(arguments->hit, n, lane), RTCHitN_Ng_y(arguments->hit, n, lane),
                                  RTCHitN_Ng_z(arguments->hit, n, lane)};
-        const float direction[3] = {context.direction[0][lane], context.direction[1][lane],
-                                    context.direction[2][lane]};
+        const float direction[3] = {context.direction[0][lane], context.direction[1][lane], context.direction[2][lane]};
         const float cosine = incidence_cosine(context.scene->placement(instance), normal, direction);
         const Finish& finish = mesh.finish(triangle);
-        context.crossings[lane].push_back(
-            {t, mesh.sigma_m(finish, cosine), -1.0f, finish.permeability,
-             context.scene->first_element(instance) + mesh.first_element + triangle});
+        context.crossings[lane].push_back({t, mesh.sigma_m(finish, cosine), -1.0f, finish.permeability,
+                                           context.scene->first_element(instance) + mesh.first_element + triangle});
     }
 }
 
