@@ -11,13 +11,11 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.errors import InputError
 from hedgerow.log import Beams
 
 _RANGE_BITS = 22
 NO_RETURN = (1 << _RANGE_BITS) - 1
 """Range bin of beams without return; farther returns than the bins reach (8 km at 2 mm) count in the bin before."""
-_RINGS = 1 << 16
 _SETTLE_AT = 4_000_000
 
 
@@ -25,12 +23,10 @@ class Directions:
     """Numbers the directions, and reads the numbers."""
 
     def __init__(self, step_deg: float) -> None:
-        """Divide the sphere in azimuth and elevation by one step."""
+        """Divide the sphere in azimuth and elevation by one step, 0.045 deg or more, so that numbers fit 63 bits."""
         self.step_deg = step_deg
         self._n_azimuth = int(np.ceil(360 / step_deg - 1e-9))
         self._n_elevation = int(np.ceil(180 / step_deg)) + 1
-        if _RINGS * self._n_azimuth * self._n_elevation << _RANGE_BITS > 1 << 63:
-            raise InputError(f"bearing_step_deg: {step_deg} is too fine; expected 0.02 or more")
 
     def of(self, beams: Beams) -> NDArray[np.int64]:
         """Return the (N,) numbers of the directions of beams, map frame."""

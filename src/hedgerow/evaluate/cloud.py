@@ -103,7 +103,7 @@ def _one_per_voxel(
         return points_m, counts
     rank = mixed((points_m + 0.0).view(np.uint64))  # + 0.0: minus zero has other bits than zero
     if side_m == 0:
-        voxel, order = rank, np.argsort(rank)
+        voxel, order = rank, np.argsort(rank, kind="stable")
     else:
         voxel = mixed(np.floor(points_m / side_m).astype(np.int64).view(np.uint64))
         order = np.lexsort((rank, voxel))

@@ -15,7 +15,7 @@ class CompareSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    bearing_step_deg: Annotated[float, Field(ge=0.01, le=10)] = 0.09
+    bearing_step_deg: Annotated[float, Field(ge=0.045, le=10)] = 0.09
     """Width of a beam direction of a standing sensor: the encoder of an HDL-64E (000 §6.1.2)."""
     range_step_m: Annotated[float, Field(ge=0.0001, le=10)] = 0.002
     """Width of its range bins; also the bin of `nll_binned`."""
