@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """All benchmarks, one table. Ratios are measured in one run with the contenders taking turns.
 
-    python benchmarks/run.py [triangles gaussians beams memory]
+python benchmarks/run.py [triangles gaussians beams memory]
 """
 
 import importlib

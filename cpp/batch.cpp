@@ -77,9 +77,7 @@ void for_chunks(const BeamArrays& beams, int threads, const Tick& tick, const st
     tbb::task_arena arena(threads > 0 ? threads : tbb::task_arena::automatic);
     for (std::size_t first = 0; first < chunks.size(); first += kChunksPerTick) {
         const std::size_t last = std::min(first + kChunksPerTick, chunks.size());
-        arena.execute([&] {
-            tbb::parallel_for(first, last, [&](std::size_t i) { work(chunks[i]); });
-        });
+        arena.execute([&] { tbb::parallel_for(first, last, [&](std::size_t i) { work(chunks[i]); }); });
         tick(chunks[last - 1].end);
     }
 }

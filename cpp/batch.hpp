@@ -17,12 +17,12 @@
 namespace hedgerow {
 
 struct BeamArrays {
-    std::span<const double> origin_m;      // 3 per beam, map frame
-    std::span<const float> direction;      // 3 per beam, unit length
-    std::span<const std::int64_t> pulse;   // keys of the random numbers
+    std::span<const double> origin_m;     // 3 per beam, map frame
+    std::span<const float> direction;     // 3 per beam, unit length
+    std::span<const std::int64_t> pulse;  // keys of the random numbers
     std::span<const std::uint16_t> ring;
     std::span<const std::int32_t> sweep;
-    double scene_origin_m[3];              // where the scene's own frame sits in the map
+    double scene_origin_m[3];  // where the scene's own frame sits in the map
 
     std::size_t size() const { return pulse.size(); }
 };

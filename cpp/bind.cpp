@@ -17,12 +17,15 @@ using namespace hedgerow;
 
 namespace {
 
-BeamArrays beam_arrays(const AnyArray& origin_m, const AnyArray& direction, const AnyArray& pulse,
-                       const AnyArray& ring, const AnyArray& sweep, const std::array<double, 3>& scene_origin_m) {
+BeamArrays beam_arrays(const AnyArray& origin_m, const AnyArray& direction, const AnyArray& pulse, const AnyArray& ring,
+                       const AnyArray& sweep, const std::array<double, 3>& scene_origin_m) {
     const auto pulses = values<std::int64_t>(pulse, "pulse", -1);
     const auto n = static_cast<std::ptrdiff_t>(pulses.size());
-    return {values<double>(origin_m, "origin_m", n, 3), values<float>(direction, "direction", n, 3), pulses,
-            values<std::uint16_t>(ring, "ring", n), values<std::int32_t>(sweep, "sweep", n),
+    return {values<double>(origin_m, "origin_m", n, 3),
+            values<float>(direction, "direction", n, 3),
+            pulses,
+            values<std::uint16_t>(ring, "ring", n),
+            values<std::int32_t>(sweep, "sweep", n),
             {scene_origin_m[0], scene_origin_m[1], scene_origin_m[2]}};
 }
 
@@ -31,11 +34,11 @@ void add_mesh(Scene& scene, const AnyArray& vertices, const AnyArray& triangles,
               const AnyArray& noise_group, const std::vector<std::array<float, 3>>& noise) {
     const auto corners = values<std::uint32_t>(triangles, "triangles", -1, 3);
     const auto n = static_cast<std::ptrdiff_t>(corners.size() / 3);
-    const MeshArrays arrays{values<float>(vertices, "vertices", -1, 3), corners,
-                            values<float>(permeability, "permeability", n), values<std::uint16_t>(label, "label", n),
-                            values<float>(reflectance, "reflectance", n),
-                            values<float>(intensity_sigma, "intensity_sigma", n),
-                            values<std::uint8_t>(noise_group, "noise_group", n), lambertian};
+    const MeshArrays arrays{
+        values<float>(vertices, "vertices", -1, 3),          corners,
+        values<float>(permeability, "permeability", n),      values<std::uint16_t>(label, "label", n),
+        values<float>(reflectance, "reflectance", n),        values<float>(intensity_sigma, "intensity_sigma", n),
+        values<std::uint8_t>(noise_group, "noise_group", n), lambertian};
     for (const std::uint32_t corner : corners)
         if (corner >= arrays.vertices.size() / 3) throw nb::value_error("triangles: names a vertex that is not there");
     for (const std::uint8_t group : arrays.noise_group)
@@ -51,8 +54,10 @@ void add_gaussians(Scene& scene, const AnyArray& mean_m, const AnyArray& whiteni
                    float tau) {
     const auto stops = values<float>(stop, "stop", -1);
     const auto n = static_cast<std::ptrdiff_t>(stops.size());
-    const GaussianArrays arrays{values<float>(mean_m, "mean_m", n, 3), values<float>(whitening, "whitening", n, 6),
-                                stops, values<std::uint16_t>(label, "label", n),
+    const GaussianArrays arrays{values<float>(mean_m, "mean_m", n, 3),
+                                values<float>(whitening, "whitening", n, 6),
+                                stops,
+                                values<std::uint16_t>(label, "label", n),
                                 values<float>(intensity, "intensity", n),
                                 values<float>(intensity_sigma, "intensity_sigma", n)};
     nb::gil_scoped_release release;
@@ -137,9 +142,9 @@ auto likelihood_of(Scene& scene, const AnyArray& origin_m, const AnyArray& direc
     return log_density.column();
 }
 
-auto place_pattern(const AnyArray& pattern_origin_m, const AnyArray& pattern_direction,
-                   const AnyArray& pattern_time_ns, std::int64_t n_repeats, double period_ns, std::int64_t start_ns,
-                   const AnyArray& knot_time_ns, const AnyArray& knot_position_m, const AnyArray& knot_quaternion_xyzw,
+auto place_pattern(const AnyArray& pattern_origin_m, const AnyArray& pattern_direction, const AnyArray& pattern_time_ns,
+                   std::int64_t n_repeats, double period_ns, std::int64_t start_ns, const AnyArray& knot_time_ns,
+                   const AnyArray& knot_position_m, const AnyArray& knot_quaternion_xyzw,
                    std::array<double, 3> mount_position_m, std::array<double, 4> mount_quaternion_xyzw,
                    std::int64_t first_repeat, int threads) {
     const auto times = values<std::int64_t>(pattern_time_ns, "pattern_time_ns", -1);
@@ -152,9 +157,9 @@ auto place_pattern(const AnyArray& pattern_origin_m, const AnyArray& pattern_dir
     if (n_repeats < 0) throw nb::value_error("n_repeats: is negative");
     const TrajectoryArrays trajectory{knots, values<double>(knot_position_m, "knot_position_m", k, 3),
                                       values<double>(knot_quaternion_xyzw, "knot_quaternion_xyzw", k, 4)};
-    const Mount mount{{mount_position_m[0], mount_position_m[1], mount_position_m[2]},
-                      {mount_quaternion_xyzw[0], mount_quaternion_xyzw[1], mount_quaternion_xyzw[2],
-                       mount_quaternion_xyzw[3]}};
+    const Mount mount{
+        {mount_position_m[0], mount_position_m[1], mount_position_m[2]},
+        {mount_quaternion_xyzw[0], mount_quaternion_xyzw[1], mount_quaternion_xyzw[2], mount_quaternion_xyzw[3]}};
     const std::size_t total = times.size() * static_cast<std::size_t>(n_repeats);
     const Fresh<double> origin_m(total, 3);
     const Fresh<float> direction(total, 3);
@@ -196,14 +201,15 @@ auto draw_normals(std::uint64_t seed, const AnyArray& pulse) {
 NB_MODULE(_core, m) {
 #if defined(__AVX2__) && defined(__GNUC__)
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
-        throw nb::import_error("this build of hedgerow needs a processor with AVX2; build it from source with "
-                               "-DHEDGEROW_ARCH= for an older one");
+        throw nb::import_error(
+            "this build of hedgerow needs a processor with AVX2; build it from source with "
+            "-DHEDGEROW_ARCH= for an older one");
 #endif
     m.doc() = "Native engine: loops over rays, points and elements. No policy, no files, no defaults.";
     m.attr("embree_version") = RTC_VERSION_STRING;
 
-#define BEAMS                                                                                                     \
-    nb::arg("origin_m").noconvert(), nb::arg("direction").noconvert(), nb::arg("pulse").noconvert(),              \
+#define BEAMS                                                                                        \
+    nb::arg("origin_m").noconvert(), nb::arg("direction").noconvert(), nb::arg("pulse").noconvert(), \
         nb::arg("ring").noconvert(), nb::arg("sweep").noconvert(), nb::arg("scene_origin_m")
 
     nb::class_<Scene>(m, "Scene", "Meshes, Gaussians and placed scenes; frozen when first fired at or placed.")
@@ -211,15 +217,16 @@ NB_MODULE(_core, m) {
         .def("add_mesh", add_mesh, nb::arg("vertices").noconvert(), nb::arg("triangles").noconvert(),
              nb::arg("permeability").noconvert(), nb::arg("label").noconvert(), nb::arg("reflectance").noconvert(),
              nb::arg("intensity_sigma").noconvert(), nb::arg("lambertian"), nb::arg("noise_group").noconvert(),
-             nb::arg("noise"),
-             "Adds triangles; noise has (sigma0_m, sigma_a_m, min_cosine) for each group.")
+             nb::arg("noise"), "Adds triangles; noise has (sigma0_m, sigma_a_m, min_cosine) for each group.")
         .def("add_gaussians", add_gaussians, nb::arg("mean_m").noconvert(), nb::arg("whitening").noconvert(),
              nb::arg("stop").noconvert(), nb::arg("label").noconvert(), nb::arg("intensity").noconvert(),
-             nb::arg("intensity_sigma").noconvert(), nb::arg("extinction"), nb::arg("tau"), "Adds Gaussians; stop is a permeability or an extinction in 1/m.")
+             nb::arg("intensity_sigma").noconvert(), nb::arg("extinction"), nb::arg("tau"),
+             "Adds Gaussians; stop is a permeability or an extinction in 1/m.")
         .def("place", place_scenes, nb::arg("scene"), nb::arg("transforms").noconvert(), nb::arg("label").noconvert(),
              "Places a scene once for each (3x4 by rows, float64) transform.")
-        .def("build", [](Scene& scene) { scene.embree(Purpose::fire); }, nb::call_guard<nb::gil_scoped_release>(),
-             "Builds what firing needs now rather than at the first firing.")
+        .def(
+            "build", [](Scene& scene) { scene.embree(Purpose::fire); }, nb::call_guard<nb::gil_scoped_release>(),
+            "Builds what firing needs now rather than at the first firing.")
         .def_prop_ro("n_elements", &Scene::n_elements)
         .def("fire", fire_beams, BEAMS, nb::arg("min_range_m"), nb::arg("max_range_m"), nb::arg("seed"),
              nb::arg("threads"), nb::arg("progress").none(),

@@ -37,7 +37,9 @@ constexpr const char* type_name() {
 // The array's values, if it is contiguous, of type T and of shape (n,) or (n, columns); n = -1 takes any length.
 template <typename T>
 std::span<const T> values(const AnyArray& array, const char* name, std::ptrdiff_t n, std::size_t columns = 1) {
-    const auto refuse = [&](const std::string& what) { throw nb::type_error((std::string(name) + ": " + what).c_str()); };
+    const auto refuse = [&](const std::string& what) {
+        throw nb::type_error((std::string(name) + ": " + what).c_str());
+    };
     if (array.dtype() != nb::dtype<T>()) refuse(std::string("must be of type ") + type_name<T>());
     const bool flat = columns == 1;
     const bool shaped = array.ndim() == (flat ? 1u : 2u) && (flat || array.shape(1) == columns) &&
@@ -51,14 +53,16 @@ std::span<const T> values(const AnyArray& array, const char* name, std::ptrdiff_
     }
     std::size_t stride = 1;
     for (std::size_t i = array.ndim(); i-- > 0; stride *= array.shape(i))
-        if (array.size() > 0 && array.shape(i) > 1 && array.stride(i) != static_cast<std::int64_t>(stride)) refuse("must be C-contiguous");
+        if (array.size() > 0 && array.shape(i) > 1 && array.stride(i) != static_cast<std::int64_t>(stride))
+            refuse("must be C-contiguous");
     return {static_cast<const T*>(array.data()), array.size()};
 }
 
 // A fresh numpy array and its values. numpy allocates it: large ones get huge pages, which spares page faults.
 template <typename T>
 struct Fresh {
-    explicit Fresh(std::size_t n) : array(empty(nb::int_(n))), values(Column<T>(nb::cast<Column<T>>(array)).data(), n) {}
+    explicit Fresh(std::size_t n)
+        : array(empty(nb::int_(n))), values(Column<T>(nb::cast<Column<T>>(array)).data(), n) {}
     Fresh(std::size_t n, std::size_t columns)
         : array(empty(nb::make_tuple(n, columns))),
           values(nb::cast<nb::ndarray<T, nb::ndim<2>>>(array).data(), n * columns) {}

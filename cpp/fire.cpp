@@ -35,12 +35,13 @@ Shade shade(const Mesh& mesh, unsigned triangle, const Placement* placement, con
     const float normal[3] = {rays.hit.Ng_x[lane], rays.hit.Ng_y[lane], rays.hit.Ng_z[lane]};
     const float direction[3] = {rays.ray.dir_x[lane], rays.ray.dir_y[lane], rays.ray.dir_z[lane]};
     const float cosine = incidence_cosine(placement, normal, direction);
-    return {triangle, finish.label, mesh.sigma_m(finish, cosine), mesh.intensity(finish, cosine),
-            finish.intensity_sigma, cosine};
+    return {
+        triangle, finish.label, mesh.sigma_m(finish, cosine), mesh.intensity(finish, cosine), finish.intensity_sigma,
+        cosine};
 }
 
-void write_return(const Scene& scene, const RTCRayHit8& rays, int lane, const PacketRandom& random,
-                  RangeLimits limits, const ReturnArrays& out, std::size_t beam) {
+void write_return(const Scene& scene, const RTCRayHit8& rays, int lane, const PacketRandom& random, RangeLimits limits,
+                  const ReturnArrays& out, std::size_t beam) {
     if (rays.hit.geomID[lane] == RTC_INVALID_GEOMETRY_ID) return write_miss(out, beam);
     const Placement* placement = scene.placement(rays.hit.instID[0][lane]);
     const Geometry& geometry = scene.geometry(placement, rays.hit.geomID[lane]);
@@ -61,8 +62,8 @@ void write_return(const Scene& scene, const RTCRayHit8& rays, int lane, const Pa
     out.incidence_cosine[beam] = shaded.cosine;
 }
 
-void fire_chunk(const Scene& scene, RTCScene embree, const BeamArrays& beams, Chunk chunk, RangeLimits limits, std::uint64_t seed,
-                const ReturnArrays& out) {
+void fire_chunk(const Scene& scene, RTCScene embree, const BeamArrays& beams, Chunk chunk, RangeLimits limits,
+                std::uint64_t seed, const ReturnArrays& out) {
     const Packets packets(beams, chunk);
     Lanes<float> far_m;
     for (float& far : far_m.at) far = limits.max_m;
@@ -87,11 +88,10 @@ void fire_chunk(const Scene& scene, RTCScene embree, const BeamArrays& beams, Ch
 
 }  // namespace
 
-void fire(Scene& scene, const BeamArrays& beams, RangeLimits limits, std::uint64_t seed, int threads,
-          const Tick& tick, const ReturnArrays& out) {
+void fire(Scene& scene, const BeamArrays& beams, RangeLimits limits, std::uint64_t seed, int threads, const Tick& tick,
+          const ReturnArrays& out) {
     const RTCScene embree = scene.embree(Purpose::fire);
-    for_chunks(beams, threads, tick,
-               [&](Chunk chunk) { fire_chunk(scene, embree, beams, chunk, limits, seed, out); });
+    for_chunks(beams, threads, tick, [&](Chunk chunk) { fire_chunk(scene, embree, beams, chunk, limits, seed, out); });
 }
 
 }  // namespace hedgerow

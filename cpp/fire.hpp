@@ -20,7 +20,7 @@ struct ReturnArrays {
     std::span<float> incidence_cosine;  // NaN for a Gaussian: a volume has no surface
 };
 
-void fire(Scene& scene, const BeamArrays& beams, RangeLimits limits, std::uint64_t seed, int threads,
-          const Tick& tick, const ReturnArrays& out);
+void fire(Scene& scene, const BeamArrays& beams, RangeLimits limits, std::uint64_t seed, int threads, const Tick& tick,
+          const ReturnArrays& out);
 
 }  // namespace hedgerow

@@ -36,8 +36,8 @@ struct PacketContext : QueryContext {
     const PacketRandom* coins = nullptr;
     std::vector<Crossing>* crossings = nullptr;  // one list per lane
     Lanes<float> max_range_m;                    // crossings beyond it are not noted
-    Lanes<float> direction[3];      // in the world; inside an instance the ray has another one
-    Lanes<std::uint64_t> nearest;   // Gaussian that stopped the ray so far: of two at one range the lower number wins
+    Lanes<float> direction[3];                   // in the world; inside an instance the ray has another one
+    Lanes<std::uint64_t> nearest;  // Gaussian that stopped the ray so far: of two at one range the lower number wins
 
     explicit PacketContext(const Scene& scene) : scene(&scene) { init_context(*this); }
 };

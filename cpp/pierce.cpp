@@ -71,9 +71,8 @@ Pierced pierced(Scene& scene, const BeamArrays& beams, float max_range_m, int th
     return out;
 }
 
-void count(Scene& scene, const BeamArrays& beams, std::span<const float> range_m, float max_range_m,
-           float window_m, int threads, const Tick& tick, std::span<std::uint32_t> hits,
-           std::span<std::uint32_t> passes) {
+void count(Scene& scene, const BeamArrays& beams, std::span<const float> range_m, float max_range_m, float window_m,
+           int threads, const Tick& tick, std::span<std::uint32_t> hits, std::span<std::uint32_t> passes) {
     const auto add_one = [](std::uint32_t& counter) {
         std::atomic_ref(counter).fetch_add(1, std::memory_order_relaxed);
     };

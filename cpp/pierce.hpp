@@ -21,9 +21,8 @@ Pierced pierced(Scene& scene, const BeamArrays& beams, float max_range_m, int th
 // Adds to `hits` and `passes` (one entry per element) what the measured ranges say of the elements on their way.
 // A triangle at t is hit if |r - t| < window, passed if r - t > window. A Gaussian is hit if the return lies in its
 // tau-ellipsoid, passed if the beam goes on behind it. Elements behind the return are not counted.
-void count(Scene& scene, const BeamArrays& beams, std::span<const float> range_m, float max_range_m,
-           float window_m, int threads, const Tick& tick, std::span<std::uint32_t> hits,
-           std::span<std::uint32_t> passes);
+void count(Scene& scene, const BeamArrays& beams, std::span<const float> range_m, float max_range_m, float window_m,
+           int threads, const Tick& tick, std::span<std::uint32_t> hits, std::span<std::uint32_t> passes);
 
 // Log density of each measured range (inf: of no return within the limits) under the mixture of all elements on
 // the ray. `min_sigma_m` widens elements that are sharper, such as noiseless triangles, whose density has no bound.
@@ -33,8 +32,8 @@ void likelihood(Scene& scene, const BeamArrays& beams, std::span<const float> ra
 // Calls visit(beam, crossings) for every beam of the chunk with its elements, nearest first, up to far_m(beam).
 // Triangles end there; Gaussians may stand farther off if they reach nearer.
 template <typename Far, typename Visit>
-void pierce_chunk(const Scene& scene, RTCScene embree, const BeamArrays& beams, Chunk chunk, float max_range_m, Far&& far_m,
-                  Visit&& visit) {
+void pierce_chunk(const Scene& scene, RTCScene embree, const BeamArrays& beams, Chunk chunk, float max_range_m,
+                  Far&& far_m, Visit&& visit) {
     const Packets packets(beams, chunk);
     std::vector<Crossing> crossings[kLanes];
     PacketContext context(scene);

@@ -59,9 +59,8 @@ class Stretch {
     }
 
     Pose at(std::int64_t time_ns) const {
-        const double f = end_ns > begin_ns
-                             ? static_cast<double>(time_ns - begin_ns) / static_cast<double>(end_ns - begin_ns)
-                             : 0.0;
+        const double f =
+            end_ns > begin_ns ? static_cast<double>(time_ns - begin_ns) / static_cast<double>(end_ns - begin_ns) : 0.0;
         // Below a ten-thousandth of a radian the chord and the arc agree to 1e-9.
         const bool straight = angle_ < 1e-4;
         const double inverse = straight ? 1 : 1 / std::sin(angle_);
@@ -90,9 +89,8 @@ std::size_t stretch_at(const TrajectoryArrays& trajectory, std::int64_t time_ns)
 
 }  // namespace
 
-void place(const PatternArrays& pattern, const TrajectoryArrays& trajectory, const Mount& mount,
-           const Repeats& repeats, int threads, std::span<double> origin_m, std::span<float> direction,
-           std::span<std::int64_t> time_ns) {
+void place(const PatternArrays& pattern, const TrajectoryArrays& trajectory, const Mount& mount, const Repeats& repeats,
+           int threads, std::span<double> origin_m, std::span<float> direction, std::span<std::int64_t> time_ns) {
     constexpr std::size_t kBlock = 4096;
     const std::size_t n = time_ns.size();
     const Vector arm{mount.position_m[0], mount.position_m[1], mount.position_m[2]};
@@ -106,8 +104,7 @@ void place(const PatternArrays& pattern, const TrajectoryArrays& trajectory, con
         for (std::size_t i = begin; i < end; ++i) {
             const std::size_t k = i / pattern.size(), pulse = i - k * pattern.size();
             const double turns = static_cast<double>(repeats.first + static_cast<std::int64_t>(k));
-            const std::int64_t t =
-                repeats.start_ns + std::llround(turns * repeats.period_ns) + pattern.time_ns[pulse];
+            const std::int64_t t = repeats.start_ns + std::llround(turns * repeats.period_ns) + pattern.time_ns[pulse];
             if (!posed || t != posed_ns) {  // lasers that fire together share a pose
                 if (!posed || t < stretch.begin_ns || t >= stretch.end_ns)
                     stretch = Stretch(trajectory, stretch_at(trajectory, t));

@@ -32,8 +32,7 @@ struct Repeats {
 };
 
 // Pulse i of repeat k fires at start + round((first + k) * period) + time[i]; all times must lie in the trajectory.
-void place(const PatternArrays& pattern, const TrajectoryArrays& trajectory, const Mount& mount,
-           const Repeats& repeats, int threads, std::span<double> origin_m, std::span<float> direction,
-           std::span<std::int64_t> time_ns);
+void place(const PatternArrays& pattern, const TrajectoryArrays& trajectory, const Mount& mount, const Repeats& repeats,
+           int threads, std::span<double> origin_m, std::span<float> direction, std::span<std::int64_t> time_ns);
 
 }  // namespace hedgerow

@@ -118,7 +118,7 @@ Affine compose(const Affine& outer, const Affine& inner) {
     return out;
 }
 
-Mesh::Mesh(const MeshArrays& arrays, std::span<const NoiseGroup> groups) 
+Mesh::Mesh(const MeshArrays& arrays, std::span<const NoiseGroup> groups)
     : Geometry(Kind::mesh), lambertian_(arrays.lambertian), groups_(copied(groups)) {
     const std::size_t n = arrays.permeability.size();
     const auto finish_of = [&](std::size_t i) {
@@ -146,10 +146,7 @@ Mesh::Mesh(const MeshArrays& arrays, std::span<const NoiseGroup> groups)
 }
 
 Gaussians::Gaussians(const GaussianArrays& arrays, StopLaw law, float tau)
-    : Geometry(Kind::gaussians),
-      law(law),
-      tau_squared(tau * tau),
-      elements(arrays.stop.size()) {
+    : Geometry(Kind::gaussians), law(law), tau_squared(tau * tau), elements(arrays.stop.size()) {
     const std::vector<std::uint32_t> order = morton_order(arrays.mean);
     for (std::size_t i = 0; i < elements.size(); ++i) {
         const std::size_t number = order[i];
@@ -235,8 +232,7 @@ RTCScene Scene::own_embree(Purpose purpose) {
     OwnedScene& scene = own_embree_[static_cast<int>(purpose)];
     if (!scene) {
         scene = new_embree_scene(purpose);
-        for (unsigned id = 0; id < own_.size(); ++id)
-            rtcAttachGeometryByID(scene.get(), own_[id]->handle.get(), id);
+        for (unsigned id = 0; id < own_.size(); ++id) rtcAttachGeometryByID(scene.get(), own_[id]->handle.get(), id);
         rtcCommitScene(scene.get());
         check_embree("building a scene");
     }
@@ -247,8 +243,7 @@ RTCScene Scene::instanced_embree(Purpose purpose) {
     OwnedScene& scene = instanced_embree_[static_cast<int>(purpose)];
     if (scene) return scene.get();
     scene = new_embree_scene(purpose);
-    for (unsigned id = 0; id < own_.size(); ++id)
-        rtcAttachGeometryByID(scene.get(), own_[id]->handle.get(), id);
+    for (unsigned id = 0; id < own_.size(); ++id) rtcAttachGeometryByID(scene.get(), own_[id]->handle.get(), id);
     for (std::size_t i = 0; i < flat_.size(); ++i) {
         OwnedGeometry instance(rtcNewGeometry(device(), RTC_GEOMETRY_TYPE_INSTANCE));
         rtcSetGeometryInstancedScene(instance.get(), flat_[i].scene->own_embree(purpose));
@@ -267,7 +262,8 @@ RTCScene Scene::embree(Purpose purpose) {
     std::lock_guard lock(building_);
     frozen_ = true;
     flatten();
-    if (!has_meshes_) purpose = Purpose::fire;  // Gaussians are told of by their own callback; one structure serves both
+    if (!has_meshes_)
+        purpose = Purpose::fire;  // Gaussians are told of by their own callback; one structure serves both
     return flat_.empty() ? own_embree(purpose) : instanced_embree(purpose);
 }
 

@@ -37,8 +37,8 @@ struct NoiseGroup {
 
 // What a return carries besides its range; each array has one entry per element.
 struct MeshArrays {
-    std::span<const float> vertices;          // 3 per vertex
-    std::span<const std::uint32_t> triangles; // 3 per triangle
+    std::span<const float> vertices;           // 3 per vertex
+    std::span<const std::uint32_t> triangles;  // 3 per triangle
     std::span<const float> permeability;
     std::span<const std::uint16_t> label;
     std::span<const float> reflectance;
@@ -81,7 +81,9 @@ class Mesh final : public Geometry {
     Mesh(const MeshArrays& arrays, std::span<const NoiseGroup> groups);
     const Finish& finish(unsigned triangle) const { return finishes_[uniform_ ? 0 : triangle]; }
     float sigma_m(const Finish& finish, float cosine) const { return groups_[finish.noise_group].sigma_m(cosine); }
-    float intensity(const Finish& finish, float cosine) const { return finish.reflectance * (lambertian_ ? cosine : 1); }
+    float intensity(const Finish& finish, float cosine) const {
+        return finish.reflectance * (lambertian_ ? cosine : 1);
+    }
 
   private:
     std::vector<Finish> finishes_;  // one entry if all triangles are alike
@@ -104,7 +106,7 @@ struct Gaussians final : Geometry {
     StopLaw law;
     float tau_squared;
     std::vector<Gaussian> elements;  // along a Morton curve: what one ray meets lies close together in memory
-    float max_sigma_m = 0;  // largest axis of any element
+    float max_sigma_m = 0;           // largest axis of any element
 };
 
 using Affine = std::array<double, 12>;  // 3x4 by rows, local to world

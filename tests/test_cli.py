@@ -48,7 +48,8 @@ def test_help_loads_no_heavy_package():
         "import sys; sys.argv = ['hedgerow', '--help']\n"
         "from hedgerow.cli import main\n"
         "try: main()\nexcept SystemExit: pass\n"
-        "print([m for m in ('numpy', 'scipy', 'matplotlib', 'pyarrow', 'pydantic') if m in sys.modules], file=sys.stderr)"
+        "heavy = ('numpy', 'scipy', 'matplotlib', 'pyarrow', 'pydantic')\n"
+        "print([m for m in heavy if m in sys.modules], file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stderr.strip() == "[]"

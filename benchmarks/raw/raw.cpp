@@ -65,8 +65,9 @@ void bounds(const RTCBoundsFunctionArguments* a) {
 
 OwnedScene scene_of_mesh(const Floats3& vertices, const Corners& triangles) {
     OwnedGeometry mesh(rtcNewGeometry(device(), RTC_GEOMETRY_TYPE_TRIANGLE));
-    std::memcpy(rtcSetNewGeometryBuffer(mesh.get(), RTC_BUFFER_TYPE_VERTEX, 0, RTC_FORMAT_FLOAT3, 12, vertices.shape(0)),
-                vertices.data(), 12 * vertices.shape(0));
+    std::memcpy(
+        rtcSetNewGeometryBuffer(mesh.get(), RTC_BUFFER_TYPE_VERTEX, 0, RTC_FORMAT_FLOAT3, 12, vertices.shape(0)),
+        vertices.data(), 12 * vertices.shape(0));
     std::memcpy(rtcSetNewGeometryBuffer(mesh.get(), RTC_BUFFER_TYPE_INDEX, 0, RTC_FORMAT_UINT3, 12, triangles.shape(0)),
                 triangles.data(), 12 * triangles.shape(0));
     rtcCommitGeometry(mesh.get());
@@ -203,6 +204,8 @@ NB_MODULE(hedgerow_raw, m) {
         .def("instance", &Raw::instance)
         .def("gaussians", &Raw::gaussians)
         .def("build", &Raw::build);
-    m.def("trace8", trace8, nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg().noconvert());
-    m.def("trace1", trace1, nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(), nb::arg(), nb::arg().noconvert());
+    m.def("trace8", trace8, nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(), nb::arg(),
+          nb::arg().noconvert());
+    m.def("trace1", trace1, nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(), nb::arg(),
+          nb::arg().noconvert());
 }

@@ -111,7 +111,7 @@ def demo(*, folder: Annotated[Path, Parameter(name=["--folder", "-o"])] = Path("
     write_log(log, log_path)
     draw_sweep(log.select(sweep=25), picture_path, "HDL-64E in a lane between hedgerows, sweep 25")
     out.print(f"wrote {log_path} (the log) and {picture_path} (sweep 25 from above and as a range image)")
-    out.print(f"next: hedgerow info {log_path}    hedgerow sensors    python examples/01_first_sweep.py")
+    out.print(f"next: hedgerow info {log_path}    hedgerow sensors    .venv/bin/python examples/01_first_sweep.py")
 
 
 def _print_pairs(pairs: Iterable[tuple[str, str]]) -> None:

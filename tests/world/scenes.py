@@ -8,6 +8,7 @@ from hedgerow import Beams
 from hedgerow.world import Scene, SurfaceNoise
 
 NOISE = SurfaceNoise(0.015, 0.0014)
+IDENTITY = np.eye(3)
 
 
 def rotation(rng):
@@ -41,7 +42,7 @@ def add(scene, parts):
     scene.add_gaussians(parts["mean"] + [1.0, 0.2, -0.1], parts["covariance"], extinction_per_m=parts["extinction"])
 
 
-def add_reference(reference, parts, first, linear=np.eye(3), shift=(0.0, 0.0, 0.0)):
+def add_reference(reference, parts, first, linear=IDENTITY, shift=(0.0, 0.0, 0.0)):
     """The same for the reference, moved by an affine transform; returns the next free number."""
     number = first
     for corners, rho in zip(parts["corners"], parts["rho"], strict=True):

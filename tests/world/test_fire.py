@@ -110,7 +110,8 @@ def test_ranges_of_a_slanted_wall_spread_as_the_incidence_law_says():
 
 def test_intensities_spread_about_their_mean_and_stay_unknown_where_unknown():
     scene = Scene()
-    scene.add_gaussians([[10.0, 0, 0], [0, 10.0, 0]], [np.eye(3) * 0.01] * 2, intensity=[5.0, np.nan], intensity_sigma=0.7)
+    mean, covariance = [[10.0, 0, 0], [0, 10.0, 0]], [np.eye(3) * 0.01] * 2
+    scene.add_gaussians(mean, covariance, intensity=[5.0, np.nan], intensity_sigma=0.7)
     scene.add_mesh([[-8, -20, -20], [-9, 20, -20], [-10, 0, 20]], [[0, 1, 2]], reflectance=3.0, lambertian=False)
     n = 50_000
     hits = scene.fire(repeated([1.0, 0, 0], n), seed=3)
@@ -267,7 +268,7 @@ def test_5_km_from_the_map_origin_ranges_keep_2_mm(kind):
     if kind == "triangle":
         scene.add_mesh(wall, [[0, 1, 2]])
     elif kind == "gaussian":
-        scene.add_gaussians([place + [20, 0, 0]], [np.diag([1e-8, 25.0, 25.0])], min_sigma_m=1e-4)
+        scene.add_gaussians([place + np.array([20, 0, 0])], [np.diag([1e-8, 25.0, 25.0])], min_sigma_m=1e-4)
     else:
         child = Scene(place)
         child.add_mesh(wall, [[0, 1, 2]])
@@ -281,7 +282,7 @@ def test_5_km_from_the_map_origin_ranges_keep_2_mm(kind):
 def test_a_scene_with_its_origin_nearby_keeps_micrometres_in_utm_coordinates():
     place = np.array([448_262.372, 5_412_876.918, 312.4])
     scene = Scene(place)
-    scene.add_mesh(place + [[20, -30, -30], [20, 30, -30], [20, 0, 60]], [[0, 1, 2]])
+    scene.add_mesh(place + np.array([[20, -30, -30], [20, 30, -30], [20, 0, 60]]), [[0, 1, 2]])
     hits = scene.fire(beams_of(place, [[1.0, 0, 0]]))
     assert abs(hits.range_m[0] - 20) < 1e-5
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import InputError
-from hedgerow.log import Log
 from hedgerow.io.figure import new_figure, save_figure
+from hedgerow.log import Log
 
 Axes = Any  # matplotlib's own annotations are only partial
 

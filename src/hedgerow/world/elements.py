@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import InputError
-from hedgerow.world.noise import SurfaceNoise
+from hedgerow.world.noise import NOISELESS, SurfaceNoise
 from hedgerow.world.scene import Scene
 
 Law = Literal["permeability", "extinction"]
@@ -113,7 +113,7 @@ class Triangles(Elements):
     """(N,) standard deviation of it."""
     label: NDArray[np.uint16]
     """(N,) most frequent label of its points; 0 if unknown."""
-    noise: SurfaceNoise = SurfaceNoise()
+    noise: SurfaceNoise = NOISELESS
     """Range noise by incidence angle."""
 
     @classmethod
@@ -159,4 +159,4 @@ class Points(Elements):
     """A ray sees points up to this far off its line."""
     pick: Literal["nearest", "first"] = "nearest"
     """Which point gives the range: the nearest to the ray's line (000 §4.2), or the first along it (001 §4.3.2)."""
-    noise: SurfaceNoise = SurfaceNoise()
+    noise: SurfaceNoise = NOISELESS

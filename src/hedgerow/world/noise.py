@@ -26,3 +26,7 @@ class SurfaceNoise:
                 raise InputError(f"{name}: expected a finite number of 0 or more, found {getattr(self, name)}")
         if not 0 <= self.max_incidence_rad < np.pi / 2:
             raise InputError(f"max_incidence_rad: expected 0 to below pi/2, found {self.max_incidence_rad}")
+
+
+NOISELESS = SurfaceNoise()
+"""Exact ranges."""

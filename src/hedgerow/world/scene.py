@@ -19,7 +19,7 @@ from hedgerow.errors import InputError
 from hedgerow.log import Beams
 from hedgerow.world.gaussians import whitening
 from hedgerow.world.hits import Hits, Pierced
-from hedgerow.world.noise import SurfaceNoise
+from hedgerow.world.noise import NOISELESS, SurfaceNoise
 
 Progress = Callable[[int], object]
 """Called now and then with the number of beams done."""
@@ -50,7 +50,7 @@ class Scene:
         reflectance: ArrayLike = 0.5,
         intensity_sigma: ArrayLike = 0.0,
         lambertian: bool = True,
-        noise: SurfaceNoise | Sequence[SurfaceNoise] = SurfaceNoise(),
+        noise: SurfaceNoise | Sequence[SurfaceNoise] = NOISELESS,
         noise_group: ArrayLike = 0,
     ) -> None:
         """Add triangles. What is per triangle may be one number for all.
