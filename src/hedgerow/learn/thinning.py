@@ -208,7 +208,9 @@ class GrainStore:
         two = low != high
         for x, y in ((0, 0), (1, 0), (0, 1), (1, 1)):
             # Near a border a grain belongs to two tiles, near a corner to four.
-            rows = np.nonzero((two[:, 0] if x else True) & (two[:, 1] if y else np.ones(len(grains), dtype=np.bool_)))[0]
+            rows = np.nonzero((two[:, 0] if x else True) & (two[:, 1] if y else np.ones(len(grains), dtype=np.bool_)))[
+                0
+            ]
             tiles = np.stack([(high if x else low)[rows, 0], (high if y else low)[rows, 1]], axis=1)
             names, which = np.unique(tiles, axis=0, return_inverse=True)
             order = np.argsort(which.ravel(), kind="stable")
