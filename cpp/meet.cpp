@@ -9,7 +9,7 @@ namespace {
 
 // How eight rays pass one Gaussian.
 struct Approach {
-    Lanes<float> mean_m, sigma_m, distance_squared;
+    Lanes<float> mean_m, variance_m2, distance_squared;  // variance: of the range, sigma_t squared
     unsigned met = 0;  // one bit per lane
 };
 
@@ -32,7 +32,7 @@ void approach(const Gaussian& gaussian, float tau_squared, const RTCRay8& ray, c
         const float ex = qx - t * vx, ey = qy - t * vy, ez = qz - t * vz;
         const float distance_squared = ex * ex + ey * ey + ez * ez;
         out.mean_m[lane] = t;
-        out.sigma_m[lane] = std::sqrt(inverse);
+        out.variance_m2[lane] = inverse;
         out.distance_squared[lane] = distance_squared;
         const bool meets = (valid[lane] != 0) & (distance_squared <= tau_squared) & (t > 0) & (t <= far_m[lane]);
         met |= static_cast<unsigned>(meets) << lane;
@@ -42,9 +42,9 @@ void approach(const Gaussian& gaussian, float tau_squared, const RTCRay8& ray, c
 
 // The law as a template argument: the constant case must not pay for exponentials.
 template <StopLaw law>
-float pass_probability(float stop, float sigma_m, float distance_squared) {
+float pass_probability(float stop, float variance_m2, float distance_squared) {
     if constexpr (law == StopLaw::permeability) return stop;
-    return exp_negative(-stop * sigma_m * exp_negative(-0.5f * distance_squared));
+    return exp_negative(-stop * std::sqrt(variance_m2) * exp_negative(-0.5f * distance_squared));
 }
 
 // Throws the element's coin for every ray that meets it, and ends those rays there that it stops.
@@ -56,7 +56,7 @@ void toss(const Gaussian& gaussian, std::uint64_t element, const Approach& way, 
     unsigned stopped = 0;  // one bit per lane
 #pragma omp simd reduction(| : stopped)
     for (int lane = 0; lane < kLanes; ++lane) {
-        const float pass = pass_probability<law>(gaussian.stop, way.sigma_m[lane], way.distance_squared[lane]);
+        const float pass = pass_probability<law>(gaussian.stop, way.variance_m2[lane], way.distance_squared[lane]);
         const bool stops = coin(coins.key_a[lane], coins.key_b[lane], element) >= pass;
         stopped |= static_cast<unsigned>(stops) << lane;
     }
@@ -65,7 +65,7 @@ void toss(const Gaussian& gaussian, std::uint64_t element, const Approach& way, 
         if (way.mean_m[lane] == rays.ray.tfar[lane] && context.nearest[lane] < element) continue;
         context.nearest[lane] = element;
         rays.ray.tfar[lane] = way.mean_m[lane];
-        rays.hit.u[lane] = way.sigma_m[lane];  // read back by fire
+        rays.hit.u[lane] = std::sqrt(way.variance_m2[lane]);  // read back by fire
         rays.hit.geomID[lane] = arguments.geomID;
         rays.hit.primID[lane] = arguments.primID;
         rays.hit.instID[0][lane] = context.instID[0];
@@ -94,10 +94,10 @@ void meet_gaussian(const RTCIntersectFunctionNArguments* arguments) {
                                                               : pass_probability<StopLaw::extinction>;
     for (unsigned met = way.met; met; met &= met - 1) {
         const int lane = std::countr_zero(met);
-        const float sigma = way.sigma_m[lane], distance_squared = way.distance_squared[lane];
-        context.crossings[lane].push_back({way.mean_m[lane], sigma,
-                                           sigma * std::sqrt(set.tau_squared - distance_squared),
-                                           pass_by_law(gaussian.stop, sigma, distance_squared), element});
+        const float variance_m2 = way.variance_m2[lane], distance_squared = way.distance_squared[lane];
+        context.crossings[lane].push_back({way.mean_m[lane], std::sqrt(variance_m2),
+                                           std::sqrt(variance_m2 * (set.tau_squared - distance_squared)),
+                                           pass_by_law(gaussian.stop, variance_m2, distance_squared), element});
     }
 }
 

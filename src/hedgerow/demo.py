@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.frames import Trajectory
+from hedgerow.physics import shapes
 from hedgerow.world import Scene, SceneWorld, SurfaceNoise
 
 # SemanticKITTI's numbers.
@@ -46,7 +47,8 @@ def lane_world(seed: int = 0) -> SceneWorld:
     _add_plants(scene, rng, GRASS, _verge_points(rng))
     for x, y in ((-24, 9), (-6, -8.5), (12, 8), (26, -9), (33, 9.5)):
         _add_tree(scene, rng, x, y)
-    _add_box(scene, (14, -17, 0), (22, -11, 3.2), BUILDING)
+    shed = shapes.box((14, -17, 0), (22, -11, 3.2))
+    scene.add_mesh(*shed, label=BUILDING, reflectance=0.5, noise=NOISE)
     _add_fence(scene)
     return SceneWorld(scene)
 
@@ -70,11 +72,9 @@ def ground_m(x: Array, y: Array) -> Array:
 
 
 def _add_ground(scene: Scene) -> None:
-    x, y = (a.ravel() for a in np.meshgrid(np.arange(-60, 60.5, 0.5), np.arange(-40, 40.5, 0.5)))
-    n = 241  # columns of the grid
-    corner = (np.arange(160)[:, None] * n + np.arange(n - 1)).ravel()
-    triangles = np.concatenate([np.c_[corner, corner + 1, corner + n], np.c_[corner + 1, corner + n + 1, corner + n]])
-    scene.add_mesh(np.c_[x, y, ground_m(x, y)], triangles, label=TERRAIN, reflectance=0.25, noise=NOISE)
+    x, y = np.arange(-60, 60.5, 0.5), np.arange(-40, 40.5, 0.5)
+    ground = shapes.height_field(x, y, ground_m(*np.meshgrid(x, y)))
+    scene.add_mesh(*ground, label=TERRAIN, reflectance=0.25, noise=NOISE)
 
 
 def _hedge_points(rng: np.random.Generator, side: int) -> Array:
@@ -104,25 +104,13 @@ def _add_plants(scene: Scene, rng: np.random.Generator, kind: Plants, points: Ar
 
 def _add_tree(scene: Scene, rng: np.random.Generator, x: float, y: float) -> None:
     foot = np.array([x, y, float(ground_m(np.array(x), np.array(y)))])
-    around = np.linspace(0, 2 * np.pi, 13)[:-1]
-    ring = np.c_[np.cos(around), np.sin(around), np.zeros(12)]
-    vertices = np.concatenate([foot + 0.22 * ring, foot + 0.12 * ring + [0, 0, 4]])
-    i, j = np.arange(12), (np.arange(12) + 1) % 12
-    triangles = np.concatenate([np.c_[i, j, i + 12], np.c_[j, j + 12, i + 12]])
-    scene.add_mesh(vertices, triangles, label=TRUNK, reflectance=0.3, noise=NOISE)
+    scene.add_mesh(*shapes.cylinder(foot, 4.0, 0.22, 0.12), label=TRUNK, reflectance=0.3, noise=NOISE)
     crown = rng.normal(size=(2500, 3))
     crown *= (rng.random((2500, 1)) ** (1 / 4)) / np.linalg.norm(crown, axis=1, keepdims=True)
     _add_plants(scene, rng, CROWN, foot + [0, 0, 4.6] + crown * [1.9, 1.9, 1.6])
 
 
-def _add_box(scene: Scene, low: tuple[float, float, float], high: tuple[float, float, float], label: int) -> None:
-    vertices = np.array(np.meshgrid(*zip(low, high, strict=True), indexing="ij")).reshape(3, -1).T
-    faces = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
-    triangles = [(a, b, c) for a, b, c, _ in faces] + [(a, c, d) for a, _, c, d in faces]
-    scene.add_mesh(vertices, triangles, label=label, reflectance=0.5, noise=NOISE)
-
-
 def _add_fence(scene: Scene) -> None:
     # Chain link: one sheet that seven beams of ten pass.
-    corners = [(-35, 10.5, 0), (-14, 10.5, 0), (-14, 10.5, 2), (-35, 10.5, 2)]
-    scene.add_mesh(corners, [(0, 1, 2), (0, 2, 3)], permeability=0.7, label=FENCE, reflectance=0.6, noise=NOISE)
+    sheet = shapes.rectangle((-35, 10.5, 0), (21, 0, 0), (0, 0, 2))
+    scene.add_mesh(*sheet, permeability=0.7, label=FENCE, reflectance=0.6, noise=NOISE)
