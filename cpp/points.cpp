@@ -18,8 +18,8 @@ constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
 // What the rays of a packet have found so far.
 struct Glance : QueryContext {
     float min_m, reach_squared;
-    bool by_range;           // whether the first along the ray is wanted
-    Lanes<float> score;      // the smaller the better
+    bool by_range;       // whether the first along the ray is wanted
+    Lanes<float> score;  // the smaller the better
     Lanes<float> mean_m;
     Lanes<std::uint32_t> found;  // number in the present cloud, plus one; 0: nothing better in this cloud
 
@@ -84,8 +84,7 @@ void meet_points(const RTCIntersectFunctionNArguments* arguments) {
     const auto& cloud = *static_cast<const PointCloud*>(arguments->geometryUserPtr);
     RTCRay8& ray = reinterpret_cast<RTCRayHit8*>(arguments->rayhit)->ray;
     auto& glance = *static_cast<Glance*>(arguments->context);
-    for (const PointCloud::Place& place : cloud.run(arguments->primID))
-        compare(place, arguments->valid, ray, glance);
+    for (const PointCloud::Place& place : cloud.run(arguments->primID)) compare(place, arguments->valid, ray, glance);
 }
 
 struct Sighting {

@@ -51,8 +51,8 @@ class PointCloud {
     const Finish& finish(std::uint32_t number) const { return finishes_[number]; }
 
   private:
-    std::vector<Place> places_;      // along the Morton curve
-    std::vector<Finish> finishes_;   // as given
+    std::vector<Place> places_;     // along the Morton curve
+    std::vector<Finish> finishes_;  // as given
     float reach_m_;
     std::int64_t first_;
     OwnedGeometry geometry_;

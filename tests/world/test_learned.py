@@ -206,7 +206,8 @@ def test_parameters_are_counted_as_in_tables_8_and_9():
     assert world(points(4)).size().parameters == 12
     size = world(gaussians(5), permeable).size()
     assert size.parameters == 120
-    assert size.elements == {"triangles": 7, "gaussians": 5}
+    assert size.tables == {"triangles": 7, "gaussians": 5}
+    assert size.elements == 12
     # 72 + 24 bytes of float64 and 14 of the rest each; 72 and 14.
     assert size.bytes == 5 * 110 + 7 * 86
 

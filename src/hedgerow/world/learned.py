@@ -36,13 +36,18 @@ Rows = slice | NDArray[np.intp]
 class WorldSize:
     """How large a world is."""
 
-    elements: dict[str, int]
+    tables: dict[str, int]
     """Number of elements of each table."""
     parameters: int
     """Numbers that define them, counted as in 000 §6.2.6: 10 per Gaussian, 9 per triangle (10 if any triangle is
     permeable), 3 per point; intensities and labels, which 000 does not have, are left out."""
     bytes: int
     """Of the tables in memory, all columns."""
+
+    @property
+    def elements(self) -> int:
+        """Number of all elements."""
+        return sum(self.tables.values())
 
 
 class ElementWorld(ABC):

@@ -58,7 +58,7 @@ def save_world(path: str | Path, header: WorldHeader, tables: Mapping[str, Eleme
         said |= header.content()
         said["size"] = {"parameters": size.parameters, "bytes": size.bytes}
         said["tables"] = {name: settings_of(table) | {"n": len(table)} for name, table in tables.items()}
-        (folder / _TOML).write_text(dumps(said), encoding="utf-8")
+        (folder / _TOML).write_text(dumps(said), encoding="utf-8", errors="replace")
 
 
 class WorldFile:

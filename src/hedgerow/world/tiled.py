@@ -68,7 +68,11 @@ class TiledWorld(ElementWorld):
 
     def _groups(self, beams: Beams, rows: Rows, max_range_m: float) -> Iterator[tuple[Rows, NDArray[np.intp]]]:
         """Give beams with the tiles that they need, cut so that those fit into the budget."""
-        needed = self._tiles.within(*_box(beams[rows], self._reach(beams, max_range_m)))
+        reach_m = self._reach(beams, max_range_m)
+        some = beams[rows]
+        needed = self._tiles.within(*_box(some, reach_m))
+        if self._cost[needed].sum() > self._budget:
+            needed = needed[[self._is_crossed(row, some, reach_m) for row in needed.tolist()]]
         cost = int(self._cost[needed].sum())
         if cost <= self._budget:
             yield rows, needed
@@ -84,6 +88,19 @@ class TiledWorld(ElementWorld):
         around = each[np.argsort(np.arctan2(direction[:, 1], direction[:, 0]), kind="stable")]
         for half in np.array_split(around, 2):
             yield from self._groups(beams, half, max_range_m)
+
+    def _is_crossed(self, row: int, beams: Beams, reach_m: float) -> bool:
+        """Tell whether a beam comes through the box of a tile."""
+        margin = _margin(reach_m)
+        near, far = np.zeros(len(beams)), np.full(len(beams), reach_m + margin)
+        for axis in range(3):
+            origin, direction = beams.origin_m[:, axis], beams.direction[:, axis].astype(np.float64)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                a = (self._tiles.low_m[row, axis] - margin - origin) / direction
+                b = (self._tiles.high_m[row, axis] + margin - origin) / direction
+            # NaN, of a beam that runs within the face of a box, narrows nothing.
+            near, far = np.fmax(near, np.fmin(a, b)), np.fmin(far, np.fmax(a, b))
+        return bool((near <= far).any())
 
     def _reach(self, beams: Beams, max_range_m: float) -> float:
         """Return how far beams need to be followed: no farther than the farthest corner of the world."""
@@ -148,5 +165,8 @@ def _box(beams: Beams, reach_m: float) -> tuple[NDArray[np.float64], NDArray[np.
     end = beams.origin_m + reach_m * beams.direction.astype(np.float64)
     low = np.minimum(beams.origin_m, end).min(axis=0)
     high = np.maximum(beams.origin_m, end).max(axis=0)
-    margin = 1e-3 + 1e-6 * reach_m  # directions are float32
-    return low - margin, high + margin
+    return low - _margin(reach_m), high + _margin(reach_m)
+
+
+def _margin(reach_m: float) -> float:
+    return 1e-3 + 1e-6 * reach_m  # directions are float32
