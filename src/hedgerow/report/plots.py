@@ -58,7 +58,7 @@ def likelihood_histograms(scores: "Scores | Comparison") -> Any | None:
     axes.set(xlabel="likelihood: density [1/m] of a return, probability of none")
     shown = np.flatnonzero(occupied)
     axes.set_xlim(edges[max(shown[0] - 2, 0)], edges[min(shown[-1] + 3, len(edges) - 1)])
-    axes.legend(frameon=False, fontsize="small", loc="upper left")
+    axes.legend(frameon=False, fontsize="small")
     return figure
 
 
