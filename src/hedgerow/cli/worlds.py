@@ -41,7 +41,7 @@ def learn(
         learned = hr.learn(log, model, progress=progress, **parameters)
         learned.save(world)
     size, took_s = learned.size(), time.perf_counter() - start
-    elements = ", ".join(f"{n:,} {name}" for name, n in size.elements.items())
+    elements = ", ".join(f"{n:,} {name}" for name, n in size.tables.items())
     beams = learned.header.provenance.n_beams
     out.print(f"learned a {model} world of {elements} from {beams:,} beams in {took_s:.1f} s")
     out.print(f"wrote {world} ({size.parameters:,} parameters, {size.bytes / 1e6:.1f} MB in memory)")

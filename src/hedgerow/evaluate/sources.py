@@ -97,8 +97,12 @@ def size_of(source: Simulated) -> dict[str, float]:
     size = getattr(source, "size", None)
     if not callable(size):
         return {}
-    found: Any = size()
-    return {"elements": sum(found.elements.values()), "parameters": found.parameters, "bytes": found.bytes}
+    found: object = size()
+    is_mapping = isinstance(found, Mapping)
+    numbers: dict[str, Any] = dict(cast("Mapping[str, Any]", found)) if is_mapping else {}
+    if not is_mapping:
+        numbers = {key: getattr(found, key, None) for key in SIZES}
+    return {key: float(numbers[key]) for key in SIZES if numbers.get(key) is not None}
 
 
 def _logs(name: str, source: Recording) -> Iterator[Log]:

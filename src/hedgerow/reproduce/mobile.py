@@ -83,7 +83,7 @@ def learn_all(train: Log, say: Say = print) -> dict[str, LearnedWorld]:
     worlds: dict[str, LearnedWorld] = {}
     for name, model in MODELS.items():
         worlds[name] = learn(train, model)
-        elements = ", ".join(f"{n:,} {kind}" for kind, n in worlds[name].size().elements.items())
+        elements = ", ".join(f"{n:,} {kind}" for kind, n in worlds[name].size().tables.items())
         say(f"learned {name}: {elements}")
     return worlds
 
