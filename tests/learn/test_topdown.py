@@ -173,13 +173,14 @@ def test_worlds_learned_in_cells_and_in_one_piece_simulate_alike_across_the_seam
     cell = tree.cells_of(end)
     around = 0.2 * np.concatenate([np.eye(3), -np.eye(3)])
     seam = np.any([tree.cells_of(end + step) != cell for step in around], axis=0)
-    assert seam.sum() > 4000
+    assert seam.sum() > 10_000
     hit_cells, error_cells = scores(permeable(in_cells, train), test[seam])
     hit_whole, error_whole = scores(permeable(whole, train), test[seam])
-    # Two draws of about 5000 hits: 5 sigma of the hit rate is below 0.02; of the mean error, spread about 1 m, 0.1 m.
-    assert hit_whole > 0.9
-    assert abs(hit_cells - hit_whole) < 0.02
-    assert abs(error_cells - error_whole) < 0.1
+    # Two draws of 10,000 hits with 0.97 of them found and a range error of 1.2 m spread: 5 sigma are 0.012 and 0.085 m.
+    # Other seeds of the clustering in one piece differ by less than half of that.
+    assert hit_whole > 0.95
+    assert abs(hit_cells - hit_whole) < 0.012
+    assert abs(error_cells - error_whole) < 0.085
 
 
 def test_the_sample_is_fair_and_the_same_however_the_points_come():
