@@ -16,7 +16,7 @@
 namespace hedgerow {
 
 struct ClusterSettings {
-    int clusters;              // K, at most kMaxClusters
+    int clusters;              // K, from 2 to kMaxClusters
     std::size_t split_points;  // a cluster is split if it has at least this many points
     int restarts;              // starts of K-means; the one with the least variation within clusters is kept
     int iterations;            // at most this many for each start

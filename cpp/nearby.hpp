@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "compress.hpp"
 #include "neighbours.hpp"
 #include "parallel.hpp"
 
@@ -16,15 +17,16 @@ namespace hedgerow {
 
 class Nearby {
   public:
-    // Position: 3 per point, in the order the grid was given them.
-    void load(const CellGrid& grid, CellKey cell, const Rows& rows, std::span<const double> position_m) {
+    // Position: 3 per point, weight: one per point, in the order the grid was given them.
+    void load(const CellGrid& grid, CellKey cell, const Rows& rows, std::span<const double> position_m,
+              std::span<const float> weight_of) {
         const auto place = grid.place(cell);
         for (int axis = 0; axis < 3; ++axis) centre_[axis] = (static_cast<double>(place[axis]) + 0.5) * grid.cell_m();
         std::size_t n = 0;
         for (const Range& row : rows) n += row.end - row.begin;
-        for (auto* column : {&x, &y, &z, &squared_}) column->resize(n);
+        for (auto* column : {&x, &y, &z, &weight, &squared_}) column->resize(n);
         number.resize(n);
-        picked_.resize(n + 1);
+        picked_.resize(n + 8);
         std::size_t out = 0;
         for (const Range& row : rows)
             for (std::uint32_t i = row.begin; i < row.end; ++i, ++out) {
@@ -32,6 +34,7 @@ class Nearby {
                 x[out] = static_cast<float>(p[0] - centre_[0]);
                 y[out] = static_cast<float>(p[1] - centre_[1]);
                 z[out] = static_cast<float>(p[2] - centre_[2]);
+                weight[out] = weight_of[number[out]];
             }
     }
 
@@ -46,11 +49,7 @@ class Nearby {
             const float dx = px[i] - at[0], dy = py[i] - at[1], dz = pz[i] - at[2];
             squared[i] = dx * dx + dy * dy + dz * dz;
         }
-        std::size_t n_picked = 0;
-        for (std::size_t i = 0; i < n; ++i) {  // no branch: which are inside is hard to predict
-            picked_[n_picked] = static_cast<std::uint32_t>(i);
-            n_picked += squared[i] <= limit;
-        }
+        const std::size_t n_picked = positions_up_to(squared, n, limit, picked_.data());
         return {picked_.data(), n_picked};
     }
 
@@ -58,7 +57,7 @@ class Nearby {
     const double* centre() const { return centre_; }
     std::size_t size() const { return x.size(); }
 
-    std::vector<float> x, y, z;
+    std::vector<float> x, y, z, weight;
     std::vector<std::uint32_t> number;  // of each point, as given
 
   private:
@@ -70,14 +69,14 @@ class Nearby {
 // Calls `work(state, nearby, point, at)` for every point, with its place relative to the centre of its cell and what is
 // near it. Each piece of work has a state of its own.
 template <typename State, typename Work>
-void for_points(const CellGrid& grid, std::span<const double> position_m, Work&& work) {
+void for_points(const CellGrid& grid, std::span<const double> position_m, std::span<const float> weight, Work&& work) {
     constexpr std::size_t kCellsPerPiece = 64;
     for_pieces(grid.n_cells(), kCellsPerPiece, [&](std::size_t, std::size_t begin, std::size_t end) {
         State state;
         Nearby nearby;
         CellGrid::Walk walk(grid, grid.key(begin));
         for (std::size_t cell = begin; cell < end; ++cell) {
-            nearby.load(grid, grid.key(cell), walk.around(grid.key(cell)), position_m);
+            nearby.load(grid, grid.key(cell), walk.around(grid.key(cell)), position_m, weight);
             const Range own = grid.points(cell);
             for (std::uint32_t i = own.begin; i < own.end; ++i) {
                 const std::uint32_t point = grid.number(i);

@@ -26,6 +26,7 @@ struct Patch {
     void load(const Nearby& nearby, std::span<const std::uint32_t> picked, const float at[3]) {
         for (auto* column : {&x, &y, &z, &base, &weight, &residual}) column->resize(picked.size());
         for (std::size_t i = 0; i < picked.size(); ++i) {
+            base[i] = weight[i] = nearby.weight[picked[i]];
             x[i] = nearby.x[picked[i]] - at[0];
             y[i] = nearby.y[picked[i]] - at[1];
             z[i] = nearby.z[picked[i]] - at[2];
@@ -86,6 +87,8 @@ struct Patch {
     }
 };
 
+constexpr double kSettled = 1 - 5e-7;  // cosine of a milliradian
+
 struct ByDistance {
     std::vector<std::pair<float, std::uint32_t>> nearest;
 };
@@ -96,17 +99,18 @@ void fit_normals(std::span<const double> position_m, std::span<const float> weig
                  const PlaneFit& fit, int threads, std::span<float> normal) {
     on_threads(threads, [&] {
         const CellGrid grid(position_m, fit.kernel_m);
-        for_points<Patch>(grid, position_m, [&](Patch& patch, Nearby& nearby, std::uint32_t point, const float at[3]) {
+        for_points<Patch>(grid, position_m, weight, [&](Patch& patch, Nearby& nearby, std::uint32_t point, const float at[3]) {
             const auto picked = nearby.within(at, fit.kernel_m);
             patch.load(nearby, picked, at);
-            for (std::size_t i = 0; i < picked.size(); ++i) patch.base[i] = weight[nearby.number[picked[i]]];
             patch.weigh_by_distance(fit.kernel_m);
             const float* t = &toward[3 * std::size_t{point}];
             const double to_sensor[3] = {t[0], t[1], t[2]};
-            double axis[3];
+            double axis[3] = {}, before[3];
             for (int round = 0;; ++round) {
+                std::copy_n(axis, 3, before);
                 const Moments plane = patch.moments();
                 flattest_axis(plane.covariance, spectrum(plane.covariance), to_sensor, axis);
+                if (dot(axis, before) > kSettled) break;
                 if (round == fit.rounds || picked.size() < 4) break;  // three points define their plane: no outliers
                 patch.weigh_by_residual(plane, axis, fit.min_scale_m);
             }
@@ -119,10 +123,10 @@ void local_spectra(std::span<const double> position_m, float radius_m, int threa
                    std::span<std::uint32_t> count) {
     on_threads(threads, [&] {
         const CellGrid grid(position_m, radius_m);
-        for_points<Patch>(grid, position_m, [&](Patch& patch, Nearby& nearby, std::uint32_t point, const float at[3]) {
+        const std::vector<float> weight(position_m.size() / 3, 1.0f);
+        for_points<Patch>(grid, position_m, weight, [&](Patch& patch, Nearby& nearby, std::uint32_t point, const float at[3]) {
             const auto picked = nearby.within(at, radius_m);
             patch.load(nearby, picked, at);
-            std::ranges::fill(patch.weight, 1.0f);
             const Spectrum found = spectrum(patch.moments().covariance);
             for (int i = 0; i < 3; ++i)
                 eigenvalue[3 * std::size_t{point} + i] = static_cast<float>(std::max(0.0, found.value[i]));
@@ -137,7 +141,7 @@ void smooth_scores(std::span<const double> position_m, std::span<const float> sc
     const float by_score = -filter.score_weight / (filter.score_range * filter.score_range);
     on_threads(threads, [&] {
         const CellGrid grid(position_m, filter.radius_m);
-        for_points<ByDistance>(grid, position_m, [&](ByDistance& found, Nearby& nearby, std::uint32_t point, const float at[3]) {
+        for_points<ByDistance>(grid, position_m, score, [&](ByDistance& found, Nearby& nearby, std::uint32_t point, const float at[3]) {
             auto& nearest = found.nearest;
             nearest.clear();
             for (const std::uint32_t i : nearby.within(at, filter.radius_m))
@@ -150,7 +154,7 @@ void smooth_scores(std::span<const double> position_m, std::span<const float> sc
             }
             float sum = 0, weights = 0;
             for (const auto& [squared, i] : nearest) {
-                const float other = score[nearby.number[i]], difference = other - score[point];
+                const float other = nearby.weight[i], difference = other - score[point];
                 const float w = soft_exp(by_distance * squared + by_score * difference * difference);
                 sum += w * other;
                 weights += w;

@@ -49,7 +49,7 @@ class Rimls {
             x_[n] = at[0] - nearby.x[i], y_[n] = at[1] - nearby.y[i], z_[n] = at[2] - nearby.z[i];
             nx_[n] = points.normal[3 * point], ny_[n] = points.normal[3 * point + 1], nz_[n] = points.normal[3 * point + 2];
             height_[n] = x_[n] * nx_[n] + y_[n] * ny_[n] + z_[n] * nz_[n];
-            share_[n] = weight_[n] = static_cast<float>(points.grains[point].count);
+            share_[n] = weight_[n] = nearby.weight[i];
             ++n;
         }
         n_ = n;

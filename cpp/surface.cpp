@@ -61,7 +61,7 @@ class Nodes {
         Nearby nearby;
         CellGrid::Walk walk(grid_, keys_[begin]);
         for (std::size_t block = begin; block < end; ++block) {
-            nearby.load(grid_, keys_[block], walk.around(keys_[block]), points_.position_m);
+            nearby.load(grid_, keys_[block], walk.around(keys_[block]), points_.position_m, points_.weight);
             float* value = &value_[block * block_size()];
             const float step = static_cast<float>(settings_.node_m), first = -step * static_cast<float>(side_) / 2;
             for (int z = 0; z < side_; ++z)
@@ -146,7 +146,7 @@ struct Marcher {
             found.clear();
             march_block(grid.place(key), values, found);
             if (found.empty()) continue;
-            nearby.load(grid, key, walk.around(key), points.position_m);
+            nearby.load(grid, key, walk.around(key), points.position_m, points.weight);
             for (std::size_t i = 0; i < found.size(); i += 9) finisher.add(&found[i], nearby, points, settings, mesh);
         }
     }

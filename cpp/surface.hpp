@@ -27,6 +27,7 @@ struct SurfaceSettings {
 struct SurfacePoints {
     std::span<const double> position_m;  // 3 per grain
     std::span<const float> normal;       // 3 per grain
+    std::span<const float> weight;       // how much each counts
     std::span<const Grain> grains;
 };
 

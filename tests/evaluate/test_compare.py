@@ -109,6 +109,7 @@ def test_files_are_compared_sweep_by_sweep(tmp_path):
     files = [hr.open_log(tmp_path / name) for name in ("real.parquet", "simulated.parquet")]
     assert_equal_scores(compare(real, simulated), compare(*files))
     assert_equal_scores(compare(real, simulated), compare(files[0].iter_sweeps(), simulated))
+    assert_equal_scores(compare(real, simulated), compare(lambda: [real], lambda: [simulated]))
 
 
 def test_several_simulations_score_as_each_alone():
@@ -181,6 +182,7 @@ def test_range_limits_that_change_are_refused():
         ("site.world", "simulated: expected a log, logs or a world"),
         ([1, 2], "simulated: expected a stream of logs, found int"),
         ({}, "simulated: names no simulation"),
+        ({"real": NormalWorld()}, "simulated: 'real' is what the real log is called"),
     ],
 )
 def test_what_is_no_simulation_is_refused(simulated, message):

@@ -48,7 +48,8 @@ def compare(
     """Measure how far one or several simulations are from a real log.
 
     Args:
-        real: a log in memory or on the disk (`open_log`), or a stream of logs of whole sweeps.
+        real: a log in memory or on the disk (`open_log`), or a stream of logs of whole sweeps, or a
+            function that gives one.
         simulated: the same beams simulated, in the same order, as a log, file or stream; or a world, which the real
             log's beams are then fired at; or several of these by name.
         seed: for firing.
@@ -68,6 +69,10 @@ def compare(
         named = cast("Mapping[str, Simulated]", simulated)
         if not named:
             raise InputError("simulated: names no simulation; give at least one")
+        if "real" in named:
+            raise InputError(
+                "simulated: 'real' is what the real log is called in tables and plots; choose another name"
+            )
         return judge(tally(real, named, checked, seed, progress), {name: size_of(each) for name, each in named.items()})
     counted = tally(real, {_ALONE: simulated}, checked, seed, progress)
     return judge(counted, {_ALONE: size_of(simulated)})[_ALONE]
@@ -110,7 +115,7 @@ def _require_kinds(real: Recording, simulated: Mapping[str, Simulated]) -> None:
         raise InputError("real: is a world; the first argument of compare is the real log")
     for name, source in simulated.items():
         given = cast("object", source)
-        if isinstance(given, str) or not isinstance(given, Fires | HasSweeps | Iterable):
+        if isinstance(given, str) or not (callable(given) or isinstance(given, Fires | HasSweeps | Iterable)):
             raise InputError(f"{name}: expected a log, logs or a world with fire(), found {type(source).__name__}")
     if isinstance(real, Log) and len(real) == 0:
         raise InputError("real: the log has no beams; there is nothing to compare")

@@ -6,7 +6,7 @@ first return of a pulse is compared, within the range limits of the real log: wh
 counts as no return, since the real sensor could not have seen it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, cast, runtime_checkable
 
@@ -40,8 +40,9 @@ class HasSweeps(Protocol):
         ...
 
 
-Recording = HasSweeps | Iterable[Log] | Iterable[tuple[int, Log]]
-"""Log, LogFile, or a stream of logs, each of whole sweeps."""
+Stream = Iterable[Log] | Iterable[tuple[int, Log]]
+Recording = HasSweeps | Stream | Callable[[], Stream]
+"""Log, LogFile, or a stream of logs, each of whole sweeps, or a function that gives one."""
 Simulated = Recording | Fires
 
 
@@ -96,21 +97,18 @@ def size_of(source: Simulated) -> dict[str, float]:
     size = getattr(source, "size", None)
     if not callable(size):
         return {}
-    found: object = size()
-    is_mapping = isinstance(found, Mapping)
-    numbers: dict[str, Any] = dict(cast("Mapping[str, Any]", found)) if is_mapping else {}
-    if not is_mapping:
-        numbers = {key: getattr(found, key, None) for key in SIZES}
-    return {key: float(numbers[key]) for key in SIZES if numbers.get(key) is not None}
+    found: Any = size()
+    return {"elements": sum(found.elements.values()), "parameters": found.parameters, "bytes": found.bytes}
 
 
 def _logs(name: str, source: Recording) -> Iterator[Log]:
     if isinstance(source, HasSweeps):
         yield from (log for _, log in source.iter_sweeps())
         return
-    if not isinstance(cast("object", source), Iterable):
+    stream = source() if callable(source) else source
+    if not isinstance(cast("object", stream), Iterable):
         raise InputError(f"{name}: expected a log, logs or a world with fire(), found {type(source).__name__}")
-    for item in source:
+    for item in stream:
         log = cast("object", item[1] if isinstance(item, tuple) else item)
         if not isinstance(log, Log):
             raise InputError(f"{name}: expected a stream of logs, found {type(log).__name__} in it")

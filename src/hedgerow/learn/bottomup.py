@@ -7,11 +7,12 @@ merge if the ellipsoid of both is at least `density_share` times as dense as the
 that no point was in, in a corner or across a gap, is what lowers it. For a filled box it stays 1 however large the box.
 
 Merging goes in rounds. In each, every region looks for the neighbour with which it would be densest, and pairs that
-choose each other merge. A constant share of the regions merges in a round, so the work grows with the number of
-voxels times its logarithm.
+choose each other merge. A share of the regions merges in every round and only pairs that may still merge are looked at
+again, so the work grows nearly in proportion to the number of voxels.
 """
 
 from dataclasses import dataclass
+from itertools import count, product
 from typing import Annotated
 
 import numpy as np
@@ -34,9 +35,9 @@ class BottomupParameters(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, strict=True)
 
-    side_m: Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)] = 0.1
+    side_m: Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)] = 0.15
     """Side of the voxels that the small ellipsoids come from."""
-    density_share: Annotated[float, Field(gt=0, le=1)] = 0.6
+    density_share: Annotated[float, Field(gt=0, le=1)] = 0.5
     """An ellipsoid must be at least this share as dense as the small ones it is made of."""
     max_spread_m: Positive = 0.25
     """Root mean square distance of an ellipsoid's points from its mean, at most; even ground would grow for ever."""
@@ -48,9 +49,7 @@ class BottomupParameters(BaseModel):
     """Floor of an element's standard deviations, so that flat ones stay valid."""
 
 
-def learn_bottomup(
-    parts: Parts, parameters: BottomupParameters = BottomupParameters(), *, progress: Progress | None = None
-) -> Gaussians:
+def learn_bottomup(parts: Parts, parameters: BottomupParameters, *, progress: Progress | None = None) -> Gaussians:
     """Learn Gaussians by growing regions from small ellipsoids, from all returns of a log.
 
     Args:
@@ -90,29 +89,33 @@ def grow(moments: Moments, key: NDArray[np.int32], parameters: BottomupParameter
     Returns:
         (V,) the region that each voxel belongs to, numbered from 0.
     """
-    region = np.arange(len(key))
     regions = _small(moments, parameters.side_m)
     edges = _neighbours(key)
     density = regions.density_together(edges, parameters.max_spread_m)
-    for merge_round in range(64 * 8):
+    into = np.arange(len(key))
+    for merge_round in count():  # ends: the densest pair of all is always one that merges
         allowed = density >= parameters.density_share
         edges, density = edges[allowed], density[allowed]
         if not len(edges):
             break
-        number = _pair_up(edges, density, len(regions.weight), merge_round)
-        merged = np.bincount(number)[number[edges]].max(axis=1) > 1
-        region, regions = number[region], regions.merged(number)
-        edges = np.sort(number[edges], axis=1)
-        edges, first = np.unique(edges, axis=0, return_index=True)
-        density, merged = density[first], merged[first]
-        inside = edges[:, 0] == edges[:, 1]
-        edges, density, merged = edges[~inside], density[~inside], merged[~inside]
-        density[merged] = regions.density_together(edges[merged], parameters.max_spread_m)
-    return region
+        pairs = _mutual(edges, density, len(key), merge_round)
+        regions.merge(pairs)
+        into[pairs[:, 1]] = pairs[:, 0]
+        edges, first = np.unique(np.sort(into[edges], axis=1) @ [len(key), 1], return_index=True)
+        edges, density = np.stack(np.divmod(edges, len(key)), axis=1), density[first]
+        apart = edges[:, 0] != edges[:, 1]
+        edges, density = edges[apart], density[apart]
+        changed = np.isin(edges, pairs[:, 0]).any(axis=1)
+        density[changed] = regions.density_together(edges[changed], parameters.max_spread_m)
+    while (into[into] != into).any():
+        into = into[into]
+    return np.unique(into, return_inverse=True)[1]
 
 
 @dataclass(frozen=True, slots=True)
 class _Regions:
+    """Weighted moments; the arrays change as regions merge, and rows that were merged into others are dead."""
+
     weight: NDArray[np.float64]
     mean_m: NDArray[np.float64]
     scatter_m2: NDArray[np.float64]
@@ -121,31 +124,34 @@ class _Regions:
 
     def density_together(self, edges: NDArray[np.int64], max_spread_m: float) -> NDArray[np.float64]:
         """Density of the ellipsoid of each pair, as a share of that of its small ones; 0 if it would be too large."""
-        a, b = edges.T
-        weight = self.weight[a] + self.weight[b]
-        apart = self.mean_m[a] - self.mean_m[b]
-        reduced = self.weight[a] * self.weight[b] / weight
-        scatter = self.scatter_m2[a] + self.scatter_m2[b] + (reduced * apart.T).T[:, :, None] * apart[:, None, :]
-        covariance = scatter / weight[:, None, None]
-        share = (self.small_m3[a] + self.small_m3[b]) / np.sqrt(np.linalg.det(covariance))
+        weight, _, scatter_m2 = self._together(edges)
+        covariance = scatter_m2 / weight[:, None, None]
+        share = self.small_m3[edges].sum(axis=1) / np.sqrt(np.linalg.det(covariance))
         return np.where(np.trace(covariance, axis1=1, axis2=2) <= max_spread_m**2, share, 0)
 
-    def merged(self, number: NDArray[np.int64]) -> "_Regions":
-        """Merge regions that get the same number; none, one or two of each."""
-        order = np.argsort(number, kind="stable")
-        begin = np.flatnonzero(np.diff(number[order], prepend=-1))
-        weight = np.add.reduceat(self.weight[order], begin)
-        mean_m = np.add.reduceat((self.weight[:, None] * self.mean_m)[order], begin) / weight[:, None]
-        offset_m = self.mean_m - mean_m[number]
-        scatter = self.scatter_m2 + self.weight[:, None, None] * offset_m[:, :, None] * offset_m[:, None, :]
-        small_m3 = np.add.reduceat(self.small_m3[order], begin)
-        return _Regions(weight, mean_m, np.add.reduceat(scatter[order], begin), small_m3)
+    def merge(self, pairs: NDArray[np.int64]) -> None:
+        """Merge the second region of each pair into the first; no region is in two pairs."""
+        keep = pairs[:, 0]
+        self.weight[keep], self.mean_m[keep], self.scatter_m2[keep] = self._together(pairs)
+        self.small_m3[keep] = self.small_m3[pairs].sum(axis=1)
+
+    def _together(
+        self, edges: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Weight, mean and scatter of each pair (the parallel axis theorem)."""
+        a, b = edges.T
+        weight = self.weight[a] + self.weight[b]
+        apart_m = self.mean_m[b] - self.mean_m[a]
+        mean_m = self.mean_m[a] + (self.weight[b] / weight)[:, None] * apart_m
+        reduced = (self.weight[a] * self.weight[b] / weight)[:, None, None]
+        scatter_m2 = self.scatter_m2[a] + self.scatter_m2[b] + reduced * apart_m[:, :, None] * apart_m[:, None, :]
+        return weight, mean_m, scatter_m2
 
 
 def _small(moments: Moments, side_m: float) -> _Regions:
     """Give each voxel one more point, smeared over a cube of its size: a single point or a thread has a volume too."""
     scatter = moments.scatter_m2 + np.eye(3) * side_m**2 / 12
-    weight = moments.count + 1.0
+    weight = moments.count.astype(np.float64) + 1
     small_m3 = np.sqrt(np.linalg.det(scatter / weight[:, None, None]))
     # About the middle of all, so that products with large map offsets do not lose digits.
     return _Regions(weight, moments.mean_m - moments.mean_m.mean(axis=0), scatter, small_m3)
@@ -159,7 +165,7 @@ def _neighbours(key: NDArray[np.int32]) -> NDArray[np.int64]:
     _, n_y, n_z = (int(n) + 3 for n in cell.max(axis=0))
     packed = (cell[:, 0] * n_y + cell[:, 1]) * n_z + cell[:, 2]
     edges: list[NDArray[np.int64]] = []
-    for x, y, z in np.ndindex(2, 3, 3):
+    for x, y, z in product(range(2), range(3), range(3)):
         step = (x * n_y + y - 1) * n_z + z - 1
         if step <= 0:
             continue  # each pair is found from its smaller end
@@ -169,14 +175,11 @@ def _neighbours(key: NDArray[np.int32]) -> NDArray[np.int64]:
     return np.concatenate(edges)
 
 
-def _pair_up(edges: NDArray[np.int64], density: NDArray[np.float64], n: int, merge_round: int) -> NDArray[np.int64]:
-    """Let regions that are each other's densest neighbour have the same new number; (n,) numbers from 0."""
+def _mutual(edges: NDArray[np.int64], density: NDArray[np.float64], n: int, merge_round: int) -> NDArray[np.int64]:
+    """Return the (P, 2) edges whose ends are each other's densest neighbour."""
     chance = np.random.default_rng(merge_round).permutation(len(edges))
     order = np.lexsort((chance, np.floor(density * _DENSITY_STEPS)))
-    best = np.full(n, -1)
-    # Rising density: what is written last stays.
-    best[np.stack([edges[order, 0], edges[order, 1]], axis=1).ravel()] = np.repeat(order, 2)
-    mutual = (best[edges[:, 0]] == np.arange(len(edges))) & (best[edges[:, 1]] == np.arange(len(edges)))
-    keeper = np.arange(n)
-    keeper[edges[mutual, 1]] = edges[mutual, 0]
-    return np.unique(keeper, return_inverse=True)[1]
+    best = np.full(n, -1, dtype=np.int64)
+    best[edges[order].ravel()] = np.repeat(order, 2)  # rising density: what is written last stays
+    number = np.arange(len(edges))
+    return edges[(best[edges[:, 0]] == number) & (best[edges[:, 1]] == number)]

@@ -96,7 +96,7 @@ class Moments:
         """Join groups into larger ones: (V,) `group` says which each belongs to, from 0 to n_groups - 1, none empty."""
 
         def total(values: NDArray[Any]) -> NDArray[np.float64]:
-            return np.bincount(group, weights=values, minlength=n_groups)
+            return np.bincount(group, weights=values.astype(np.float64), minlength=n_groups).astype(np.float64)
 
         count = total(self.count)
         first = np.full(n_groups, -1, dtype=np.int64)
@@ -107,7 +107,9 @@ class Moments:
         return type(self)(
             count.astype(np.int64),
             mean_m + self.mean_m[first],
-            _square([total(self.scatter_m2[:, i, j] + self.count * offset_m[:, i] * offset_m[:, j]) for i, j in _UPPER]),
+            _square(
+                [total(self.scatter_m2[:, i, j] + self.count * offset_m[:, i] * offset_m[:, j]) for i, j in _UPPER]
+            ),
             total(self.intensity_count).astype(np.int64),
             total(self.intensity_sum),
             total(self.intensity_square),
@@ -117,23 +119,18 @@ class Moments:
     def chosen(self, keep: NDArray[np.bool_]) -> Self:
         """Keep the groups of a mask."""
         labelled = keep[self.label_row]
-        row = np.cumsum(keep) - 1
-        columns = (self.count, self.mean_m, self.scatter_m2)
-        columns += (self.intensity_count, self.intensity_sum, self.intensity_square)
-        histogram = row[self.label_row[labelled]], self.label[labelled], self.label_count[labelled]
-        return type(self)(*(column[keep] for column in columns), *histogram)
+        columns = {name: getattr(self, name)[keep] for name in _PER_GROUP}
+        columns["label_row"] = (np.cumsum(keep) - 1)[self.label_row[labelled]]
+        return type(self)(**columns, label=self.label[labelled], label_count=self.label_count[labelled])
 
     @classmethod
     def concatenate(cls, parts: Sequence[Self]) -> Self:
         """Put the groups of several one after the other; at least one part."""
+        names = (*_PER_GROUP, "label", "label_count")
+        columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
         first = np.cumsum([0, *(len(part) for part in parts)])
         rows = [part.label_row + shift for part, shift in zip(parts, first[:-1], strict=True)]
-
-        def all_of(name: str) -> NDArray[Any]:
-            return np.concatenate([getattr(part, name) for part in parts])
-
-        names = ("count", "mean_m", "scatter_m2", "intensity_count", "intensity_sum", "intensity_square")
-        return cls(*(all_of(name) for name in names), np.concatenate(rows), all_of("label"), all_of("label_count"))
+        return cls(**columns, label_row=np.concatenate(rows))
 
     def most_frequent_label(self) -> NDArray[np.uint16]:
         """(V,) the label that most points of a group have, the smaller of equals; 0 only if none is labelled."""
@@ -160,6 +157,7 @@ class Moments:
         )
 
 
+_PER_GROUP = ("count", "mean_m", "scatter_m2", "intensity_count", "intensity_sum", "intensity_square")
 _UPPER = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)]
 
 

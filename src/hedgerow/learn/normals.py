@@ -17,7 +17,7 @@ _MIN_SCALE_M = 0.005  # residuals of some millimetres are the sensor's, never ou
 
 
 def grain_normals(
-    position_m: NDArray[np.float64], grains: thinning.Grains, kernel_m: float, *, threads: int = 0
+    position_m: NDArray[np.float64], grains: thinning.Grains, kernel_m: float, *, upward: float = 0.0, threads: int = 0
 ) -> NDArray[np.float32]:
     """Fit the normals of grains.
 
@@ -25,13 +25,14 @@ def grain_normals(
         position_m: (N, 3) as `thinning.positions_m` gives them, map frame.
         grains: (N,); a grain counts as often as it has points.
         kernel_m: how far around the plane is fitted [m].
+        upward: added to the direction to the sensor, along z: which side a grazing normal takes.
         threads: 0 for all; the result does not depend on it.
 
     Returns:
         (N, 3) unit vectors, map frame.
     """
     weight = grains["count"].astype(np.float32)
-    toward = thinning.towards(grains)
+    toward = thinning.towards(grains) + np.array([0, 0, upward], dtype=np.float32)
     return _core.fit_normals(position_m, weight, toward, kernel_m, _MIN_SCALE_M, _ROUNDS, threads)
 
 
@@ -40,7 +41,7 @@ def estimate_normals(
     toward: NDArray[np.float32],
     *,
     kernel_m: float = 0.4,
-    voxel_m: float = 0.04,
+    voxel_m: float = 0.05,
     threads: int = 0,
 ) -> NDArray[np.float32]:
     """Estimate the normal of the surface at each point.

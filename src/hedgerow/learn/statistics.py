@@ -130,8 +130,8 @@ class VoxelStatistics:
         farthest_m = float(np.abs(log.beams.origin_m).max()) + reach_m
         if farthest_m / self.side_m > 2**31 - 2:
             raise InputError(
-                f"side_m: points up to {farthest_m:.4g} m from the map's zero have no number in a grid of {self.side_m:g} "
-                "m; take larger voxels or move the map's origin (map_origin_m)"
+                f"side_m: points up to {farthest_m:.4g} m from the map's zero have no number in a grid of "
+                f"{self.side_m:g} m; take larger voxels or move the map's origin (map_origin_m)"
             )
 
 
@@ -150,7 +150,7 @@ def require_points(n_beams: int, n_points: int) -> None:
         raise InputError("log: has no beams; nothing can be learned from it, select at least one sweep")
     if n_points == 0:
         raise InputError(
-            f"log: none of its {n_beams} beams has a return; select sweeps that see something, or check its range limits"
+            f"log: none of its {n_beams} beams has a return; select sweeps that see something or check the range limits"
         )
 
 

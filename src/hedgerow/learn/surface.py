@@ -54,8 +54,11 @@ class SurfaceParameters(BaseModel):
     """Points lose weight when their unit normals differ by more than about this from the surface's."""
     rounds: int = Field(default=4, ge=0, le=100)
     """Most rounds of reweighting; 0 is plain implicit moving least squares."""
-    voxel_m: Length = 0.04
-    """Points in one voxel are summed up before anything else."""
+    voxel_m: Length | None = None
+    """Points in one voxel are summed up before anything else; None is an eighth of the kernel."""
+    upward: float = Field(default=0.2, ge=0, le=1)
+    """Tilts the direction to the sensor up before normals choose their side. Ground seen under a degree or two shows
+    either side to a noisy fit; 0.2 takes what is nearly level and seen under less than 11° as seen from above."""
     tile_m: float = Field(default=24.0, gt=0)
     """Side of the tiles that are worked through one by one; inf for one piece. Does not change the surface."""
     budget_mb: Length = 1024.0
@@ -70,6 +73,11 @@ class SurfaceParameters(BaseModel):
         return self
 
     @property
+    def grain_m(self) -> float:
+        """Side of the voxels that points are summed up in [m]."""
+        return self.kernel_m / 8 if self.voxel_m is None else self.voxel_m
+
+    @property
     def far_m(self) -> float:
         """How far a node can see [m]."""
         return self.reach_m if self.reach_m is not None else max(self.kernel_m, math.sqrt(3) * self.node_m)
@@ -82,7 +90,7 @@ class SurfaceParameters(BaseModel):
     @property
     def halo_m(self) -> float:
         """How far from a tile a point can have a say in it [m]: it may shape the normal of one that a node sees."""
-        return max(self.far_m, self.gap_m, self.kernel_m) + self.kernel_m + 2 * self.voxel_m
+        return max(self.far_m, self.gap_m, self.kernel_m) + self.kernel_m + 2 * self.grain_m
 
     @property
     def nodes_per_tile(self) -> int | None:
@@ -117,7 +125,7 @@ def learn_surface(
     chosen = SurfaceParameters() if parameters is None else parameters
     n_nodes = chosen.nodes_per_tile
     with thinning.GrainStore(
-        voxel_m=chosen.voxel_m,
+        voxel_m=chosen.grain_m,
         tile_m=math.inf if n_nodes is None else n_nodes * chosen.node_m,
         halo_m=chosen.halo_m,
         budget_bytes=chosen.budget_mb * 1e6,
@@ -156,13 +164,14 @@ def _read(parts: Parts, store: thinning.GrainStore, keep: Keep | None) -> int:
 def _tile_surface(
     grains: thinning.Grains, tile: thinning.Tile | None, parameters: SurfaceParameters, threads: int
 ) -> Triangles:
-    position_m = thinning.positions_m(grains, parameters.voxel_m)
-    thinning.require_spread(position_m, parameters.voxel_m)
-    normal = grain_normals(position_m, grains, parameters.kernel_m, threads=threads)
+    position_m = thinning.positions_m(grains, parameters.grain_m)
+    thinning.require_spread(position_m, parameters.grain_m)
+    normal = grain_normals(position_m, grains, parameters.kernel_m, upward=parameters.upward, threads=threads)
     corners_m, intensity, intensity_sigma, label = _core.make_surface(
         thinning.as_bytes(grains),
         position_m,
         normal,
+        grains["count"].astype(np.float32),
         parameters.node_m,
         parameters.kernel_m,
         parameters.far_m,

@@ -205,16 +205,13 @@ class GrainStore:
         at_m = (grains["voxel"][:, :2] + 0.5) * self._voxel_m
         low = np.floor((at_m - self._halo_m) / self._tile_m).astype(np.int64)
         high = np.floor((at_m + self._halo_m) / self._tile_m).astype(np.int64)
-        two = low != high
-        for x, y in ((0, 0), (1, 0), (0, 1), (1, 1)):
+        for x, y in ((False, False), (True, False), (False, True), (True, True)):
             # Near a border a grain belongs to two tiles, near a corner to four.
-            rows = np.nonzero((two[:, 0] if x else True) & (two[:, 1] if y else np.ones(len(grains), dtype=np.bool_)))[0]
-            tiles = np.stack([(high if x else low)[rows, 0], (high if y else low)[rows, 1]], axis=1)
-            names, which = np.unique(tiles, axis=0, return_inverse=True)
-            order = np.argsort(which.ravel(), kind="stable")
-            ends = np.cumsum(np.bincount(which.ravel(), minlength=len(names)))
-            for (i, j), part in zip(names.tolist(), np.split(rows[order], ends[:-1]), strict=True):
-                yield (i, j), grains[part]
+            tile_x, tile_y = (high if x else low)[:, 0], (high if y else low)[:, 1]
+            rows = np.nonzero((tile_x != low[:, 0]) | (not x))[0]
+            rows = rows[(tile_y[rows] != low[rows, 1]) | (not y)]
+            for tile, chosen in _groups(tile_x[rows], tile_y[rows]):
+                yield tile, grains[rows[chosen]]
 
     def _n_held_bytes(self) -> int:
         return sum(rows.nbytes for parts in self._held.values() for rows in parts)
@@ -235,6 +232,24 @@ class GrainStore:
     def _path(self, tile: Tile) -> Path:
         assert self._folder is not None
         return Path(self._folder.name) / f"{tile[0]}_{tile[1]}.grains"
+
+
+def _groups(x: NDArray[np.int64], y: NDArray[np.int64]) -> Iterator[tuple[Tile, NDArray[np.intp]]]:
+    """Give each pair (x, y) that occurs and where, in order."""
+    if not len(x):
+        return
+    x0, y0 = int(x.min()), int(y.min())
+    width = int(x.max()) - x0 + 1
+    number = (y - y0) * width + (x - x0)
+    # Small integers sort in linear time.
+    number = number.astype(np.uint16) if number.max() < 1 << 16 else number
+    order = np.argsort(number, kind="stable")
+    ends = np.cumsum(np.bincount(number))
+    start = 0
+    for i, end in enumerate(ends.tolist()):
+        if end > start:
+            yield (i % width + x0, i // width + y0), order[start:end]
+        start = end
 
 
 def _like(parts: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:

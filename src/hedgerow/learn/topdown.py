@@ -62,7 +62,7 @@ class TopdownParameters(BaseModel):
 
 def learn_topdown(
     parts: Parts,
-    parameters: TopdownParameters = TopdownParameters(),
+    parameters: TopdownParameters,
     *,
     threads: int = 0,
     progress: Progress | None = None,

@@ -29,9 +29,7 @@ class VoxelParameters(BaseModel):
     """Floor of an element's standard deviations, so that flat ones stay valid."""
 
 
-def learn_voxel(
-    parts: Parts, parameters: VoxelParameters = VoxelParameters(), *, progress: Progress | None = None
-) -> Gaussians:
+def learn_voxel(parts: Parts, parameters: VoxelParameters, *, progress: Progress | None = None) -> Gaussians:
     """Learn a Gaussian per voxel from all returns of a log.
 
     Each return of a pulse is a point of its own: a second return lies on something as real as the first.
@@ -49,6 +47,4 @@ def learn_voxel(
     """
     statistics = VoxelStatistics(parameters.side_m)
     gather(parts, statistics, progress=progress)
-    return statistics.finish(
-        min_points=parameters.min_points, tau=parameters.tau, min_sigma_m=parameters.min_sigma_m
-    )
+    return statistics.finish(min_points=parameters.min_points, tau=parameters.tau, min_sigma_m=parameters.min_sigma_m)
