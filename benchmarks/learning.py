@@ -10,9 +10,9 @@ import sites
 from measure import Result, at_least, best_seconds
 
 from hedgerow import Scene, SceneWorld
-from hedgerow.learn.bottomup import BottomupParameters, learn_bottomup
-from hedgerow.learn.topdown import TopdownParameters, learn_topdown
-from hedgerow.learn.voxel import VoxelParameters, learn_voxel
+from hedgerow.learners.bottomup import BottomupParameters, learn_bottomup
+from hedgerow.learners.topdown import TopdownParameters, learn_topdown
+from hedgerow.learners.voxel import VoxelParameters, learn_voxel
 
 FAR_M = 120.0
 VOXEL_GOAL = 2.0  # M beams/s on two cores, statistics and permeability together

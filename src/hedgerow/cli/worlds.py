@@ -132,7 +132,7 @@ def classifier(
     """
     import hedgerow as hr
     from hedgerow.io.atomic import atomic_file
-    from hedgerow.learn.tune import tune_classifier
+    from hedgerow.learners.tune import tune_classifier
     from hedgerow.progress import progress_bar
     from hedgerow.world.toml import dumps
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hedgerow.evaluate import Comparison, compare
-from hedgerow.learn import learn
+from hedgerow.learners import learn
 from hedgerow.log import Log
 from hedgerow.reproduce import sites
 from hedgerow.reproduce.paper_table import PaperTable

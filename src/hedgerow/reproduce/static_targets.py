@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from hedgerow.evaluate import compare
-from hedgerow.learn import learn
+from hedgerow.learners import learn
 from hedgerow.log import Log
 from hedgerow.reproduce.paper_table import PaperTable
 from hedgerow.reproduce.recording import record_standing

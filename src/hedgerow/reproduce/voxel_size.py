@@ -8,7 +8,7 @@ from typing import Any
 
 from hedgerow.evaluate import compare
 from hedgerow.io.figure import new_figure, save_figure
-from hedgerow.learn import learn
+from hedgerow.learners import learn
 from hedgerow.reproduce.mobile import OFFROAD, record
 
 SIDES_M = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from volume_clouds import REFUSALS, log_of_points, parts_of, random_log
 
 from hedgerow import InputError
-from hedgerow.learn.voxel import VoxelParameters, learn_voxel
+from hedgerow.learners.voxel import VoxelParameters, learn_voxel
 from hedgerow.log import Beams, Log
 from hedgerow.world import Scene, SceneWorld
 

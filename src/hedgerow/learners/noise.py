@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.learn.parts import Parts
+from hedgerow.learners.parts import Parts
 from hedgerow.log import Log
 from hedgerow.world.elements import Triangles
 from hedgerow.world.noise import SurfaceNoise

@@ -18,9 +18,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from hedgerow import _core
 from hedgerow.errors import InputError
-from hedgerow.learn.cells import CellFiles, CellTree, PointSample
-from hedgerow.learn.moments import RECORD, Moments, records_of
-from hedgerow.learn.statistics import Parts, Progress, require_points, require_same_map
+from hedgerow.learners.cells import CellFiles, CellTree, PointSample
+from hedgerow.learners.moments import RECORD, Moments, records_of
+from hedgerow.learners.statistics import Parts, Progress, require_points, require_same_map
 from hedgerow.log import Log
 from hedgerow.world.elements import Gaussians
 

@@ -8,8 +8,8 @@ from pydantic import ValidationError
 from volume_clouds import REFUSALS, fired, log_of_points, park, parts_of
 
 from hedgerow import InputError
-from hedgerow.learn.bottomup import BottomupParameters, grow, learn_bottomup
-from hedgerow.learn.statistics import VoxelStatistics
+from hedgerow.learners.bottomup import BottomupParameters, grow, learn_bottomup
+from hedgerow.learners.statistics import VoxelStatistics
 
 SIDE_M = 0.1
 

@@ -8,16 +8,16 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hedgerow.errors import InputError
-from hedgerow.learn.bottomup import BottomupParameters, learn_bottomup
-from hedgerow.learn.classify import ClassifierParameters, learn_volume_map, volume_part
-from hedgerow.learn.noise import fit_noise
-from hedgerow.learn.parts import Parts, Survey
-from hedgerow.learn.permeability import count, with_permeability
-from hedgerow.learn.points import PointsParameters, learn_points
-from hedgerow.learn.stages import Stages
-from hedgerow.learn.surface import SurfaceParameters, learn_surface
-from hedgerow.learn.topdown import TopdownParameters, learn_topdown
-from hedgerow.learn.voxel import VoxelParameters, learn_voxel
+from hedgerow.learners.bottomup import BottomupParameters, learn_bottomup
+from hedgerow.learners.classify import ClassifierParameters, learn_volume_map, volume_part
+from hedgerow.learners.noise import fit_noise
+from hedgerow.learners.parts import Parts, Survey
+from hedgerow.learners.permeability import count, with_permeability
+from hedgerow.learners.points import PointsParameters, learn_points
+from hedgerow.learners.stages import Stages
+from hedgerow.learners.surface import SurfaceParameters, learn_surface
+from hedgerow.learners.topdown import TopdownParameters, learn_topdown
+from hedgerow.learners.voxel import VoxelParameters, learn_voxel
 from hedgerow.log import Log
 from hedgerow.world.elements import Gaussians, Points, Triangles
 

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.errors import InputError
-from hedgerow.learn import thinning
-from hedgerow.learn.classify import MAX_SCORE, ClassifierParameters, smoothed, sphericalness
+from hedgerow.learners import thinning
+from hedgerow.learners.classify import MAX_SCORE, ClassifierParameters, smoothed, sphericalness
 from hedgerow.log import Log
 
 Progress = Callable[[int], object]

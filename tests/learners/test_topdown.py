@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from volume_clouds import REFUSALS, fired, log_of_points, park, parts_of
 
 from hedgerow import FileError, InputError, _core
-from hedgerow.learn.cells import CellTree, PointSample
-from hedgerow.learn.topdown import TopdownParameters, learn_topdown
+from hedgerow.learners.cells import CellTree, PointSample
+from hedgerow.learners.topdown import TopdownParameters, learn_topdown
 from hedgerow.world import Scene
 
 ONE_LEVEL = {"restarts": 1, "iterations": 1000, "tolerance": 0.0, "partition_start": False, "seed": 0}

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from hedgerow import _core, arrays
-from hedgerow.learn import thinning
-from hedgerow.learn.parts import Parts
-from hedgerow.learn.statistics import require_points
+from hedgerow.learners import thinning
+from hedgerow.learners.parts import Parts
+from hedgerow.learners.statistics import require_points
 from hedgerow.log import Log
 
 Progress = Callable[[int], object]

@@ -4,8 +4,8 @@ import pytest
 from pydantic import ValidationError
 
 from hedgerow.errors import InputError
-from hedgerow.learn import thinning
-from hedgerow.learn.classify import ClassifierParameters, classify, learn_volume_map, sphericalness, volume_part
+from hedgerow.learners import thinning
+from hedgerow.learners.classify import ClassifierParameters, classify, learn_volume_map, sphericalness, volume_part
 from hedgerow.log import Log
 
 UTM_M = np.array([512_000.0, 5_403_200.0, 448.0])  # whole voxels, as a map origin would be

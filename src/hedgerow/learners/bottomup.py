@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from hedgerow.errors import InputError
-from hedgerow.learn.moments import Moments
-from hedgerow.learn.statistics import Parts, Progress, VoxelStatistics, gather, require_points
+from hedgerow.learners.moments import Moments
+from hedgerow.learners.statistics import Parts, Progress, VoxelStatistics, gather, require_points
 from hedgerow.world.elements import Gaussians
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]

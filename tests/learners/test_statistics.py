@@ -11,8 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from volume_clouds import log_of_points, random_log
 
 from hedgerow import InputError
-from hedgerow.learn.moments import Moments, records_of
-from hedgerow.learn.statistics import VoxelStatistics
+from hedgerow.learners.moments import Moments, records_of
+from hedgerow.learners.statistics import VoxelStatistics
 from hedgerow.world import Scene
 
 SIDE_M = 0.3

@@ -3,8 +3,8 @@ import numpy as np
 import pytest
 
 from hedgerow.errors import InputError
-from hedgerow.learn.classify import ClassifierParameters, classify
-from hedgerow.learn.tune import _sampled, _site, score_classifier, tune_classifier
+from hedgerow.learners.classify import ClassifierParameters, classify
+from hedgerow.learners.tune import _sampled, _site, score_classifier, tune_classifier
 from hedgerow.log import Log
 
 GROUND, LEAVES, UNKNOWN = 72, 70, 0

@@ -6,7 +6,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.demo import lane_trajectory, lane_world
-from hedgerow.learn.models import MODELS
+from hedgerow.learners.models import MODELS
 
 
 @pytest.fixture(scope="module")
