@@ -38,7 +38,7 @@ _BITS = 21  # per axis, three to a key; thinning refuses points that span more v
 
 
 def _read_defaults() -> dict[str, Any]:
-    path = resources.files("hedgerow") / "learn" / "classifier_defaults.toml"
+    path = resources.files("hedgerow.learners") / "classifier_defaults.toml"
     return tomllib.loads(path.read_text(encoding="utf-8"))["parameters"]
 
 
