@@ -63,9 +63,9 @@ def aimed(
     direction = pattern.direction[rows].astype(np.float64)
     if aim.encoder != "exact" and step_deg > 0:
         turn = encoder_error(pattern.rotor_rad[rows], np.deg2rad(step_deg), pulse, aim)
-        origin, direction = _about_z(origin, turn), _about_z(direction, turn)
+        origin, direction = about_z(origin, turn), about_z(direction, turn)
     if aim.cone:
-        origin, direction = _from_cone(origin, direction, pulse, aim.seed, beam)
+        origin, direction = from_cone(origin, direction, pulse, aim.seed, beam)
     return origin.astype(np.float32), direction.astype(np.float32)
 
 
@@ -87,10 +87,10 @@ def spot_points(pulse: NDArray[np.int64], seed: int, beam: "Beam") -> tuple[Floa
     return radius * np.cos(angle), radius * np.sin(angle)
 
 
-def _from_cone(
+def from_cone(
     origin: Floats, direction: Floats, pulse: NDArray[np.int64], seed: int, beam: "Beam"
 ) -> tuple[Floats, Floats]:
-    """Move each ray to a point of the aperture and tilt it to the same point of the spot at 1 m."""
+    """Move each ray to a point of the aperture and tilt it to the same point of the spot at 1 m; (N, 3) each."""
     across, upward = spot_points(pulse, seed, beam)
     # Straight up or down "left" is undefined; the y axis serves.
     flat = np.hypot(direction[:, 0], direction[:, 1])
@@ -107,7 +107,8 @@ def _from_cone(
     return origin + shift, ray / np.linalg.norm(ray, axis=1, keepdims=True)
 
 
-def _about_z(vectors: Floats, angle_rad: Floats) -> Floats:
+def about_z(vectors: Floats, angle_rad: Floats) -> Floats:
+    """Turn (N, 3) vectors by (N,) angles about the z axis."""
     cos, sin = np.cos(angle_rad), np.sin(angle_rad)
     x, y, z = vectors.T
     return np.stack([x * cos - y * sin, x * sin + y * cos, z], axis=1)

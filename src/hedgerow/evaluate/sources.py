@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the compared ranges come from: sweeps of a log, of a file, of a stream, or a world that is fired at.
+
+Everything is taken sweep by sweep, so that neither a long log nor its simulation has to fit into memory. Only the
+first return of a pulse is compared, within the range limits of the real log: what a simulation returns outside them
+counts as no return, since the real sensor could not have seen it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, cast, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.arrays import first_row
+from hedgerow.errors import InputError
+from hedgerow.log import Beams, Log
+
+SAME_ORIGIN_M = 0.001
+SAME_DIRECTION = 1e-4
+SIZES = ("elements", "parameters", "bytes")
+
+
+@runtime_checkable
+class Fires(Protocol):
+    """A world, as far as comparing needs one; `log_likelihood(log)` and `size()` are used where it has them."""
+
+    def fire(self, beams: Beams, seed: int = 0) -> Log:
+        """Return the beams with their returns."""
+        ...
+
+
+@runtime_checkable
+class HasSweeps(Protocol):
+    """A log in memory or on the disk."""
+
+    def iter_sweeps(self) -> Iterator[tuple[int, Log]]:
+        """Give (sweep number, its log)."""
+        ...
+
+
+Stream = Iterable[Log] | Iterable[tuple[int, Log]]
+Recording = HasSweeps | Stream | Callable[[], Stream]
+"""Log, LogFile, or a stream of logs, each of whole sweeps, or a function that gives one."""
+Simulated = Recording | Fires
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one simulation says to the beams of one sweep."""
+
+    range_m: NDArray[np.float32]
+    """(N,) first ranges within the limits; inf is no return."""
+    log_density: NDArray[np.float64] | None
+    """(N,) of what was really measured; None if the simulation cannot tell."""
+
+
+def sweeps_of(name: str, source: Recording) -> Iterator[Log]:
+    """Give the logs of all sweeps, one at a time.
+
+    Raises:
+        InputError: not a source of logs, or a sweep comes in two pieces.
+    """
+    seen: set[int] = set()
+    for log in _logs(name, source):
+        for number, sweep in log.iter_sweeps():
+            if number in seen:
+                raise InputError(f"{name}: sweep {number} comes twice; each log of a stream must hold whole sweeps")
+            seen.add(number)
+            yield sweep
+
+
+def answers_of(name: str, source: Simulated, sweeps: Iterable[Log], seed: int) -> Iterator[Answer]:
+    """Give the answer of a simulation to each real sweep, in step with them.
+
+    Raises:
+        InputError: a recorded simulation has other beams, fewer or more sweeps.
+    """
+    if isinstance(source, Fires):
+        yield from (_fired(name, source, real, seed) for real in sweeps)
+        return
+    recorded = sweeps_of(name, source)
+    for real in sweeps:
+        simulated = next(recorded, None)
+        if simulated is None:
+            raise InputError(f"{name}: ends before sweep {real.beams.sweep[0]} of the real log")
+        _require_same_beams(name, real, simulated)
+        yield Answer(_within(simulated.returns.first_m, real), None)
+    extra = next(recorded, None)
+    if extra is not None:
+        raise InputError(f"{name}: goes on with sweep {extra.beams.sweep[0]} after the real log has ended")
+
+
+def size_of(source: Simulated) -> dict[str, float]:
+    """Return elements, parameters and bytes of a world that knows its size; {} for others."""
+    size = getattr(source, "size", None)
+    if not callable(size):
+        return {}
+    found: Any = size()
+    return {"elements": sum(found.elements.values()), "parameters": found.parameters, "bytes": found.bytes}
+
+
+def _logs(name: str, source: Recording) -> Iterator[Log]:
+    if isinstance(source, HasSweeps):
+        yield from (log for _, log in source.iter_sweeps())
+        return
+    stream = source() if callable(source) else source
+    if not isinstance(cast("object", stream), Iterable):
+        raise InputError(f"{name}: expected a log, logs or a world with fire(), found {type(source).__name__}")
+    for item in stream:
+        log = cast("object", item[1] if isinstance(item, tuple) else item)
+        if not isinstance(log, Log):
+            raise InputError(f"{name}: expected a stream of logs, found {type(log).__name__} in it")
+        yield log
+
+
+def _fired(name: str, world: Fires, real: Log, seed: int) -> Answer:
+    simulated = world.fire(real.beams, seed=seed)
+    if len(simulated) != len(real):
+        raise InputError(f"{name}: the world gave {len(simulated)} returns for {len(real)} beams")
+    likelihood = getattr(world, "log_likelihood", None)
+    density: NDArray[np.float64] | None = None
+    # Without a maximal range neither "no return" nor the density floor means anything; scores say so.
+    if callable(likelihood) and np.isfinite(real.max_range_m):
+        density = np.asarray(likelihood(real), dtype=np.float64)
+        if density.shape != (len(real),) or np.isnan(density).any():
+            raise InputError(f"{name}: log_likelihood gave NaN or not one number per beam (shape {density.shape})")
+    return Answer(_within(simulated.returns.first_m, real), density)
+
+
+def _within(range_m: NDArray[np.float32], real: Log) -> NDArray[np.float32]:
+    inside = (range_m >= real.min_range_m) & (range_m <= real.max_range_m)
+    return np.where(inside, range_m, np.float32(np.inf))
+
+
+def _require_same_beams(name: str, real: Log, simulated: Log) -> None:
+    where = f"sweep {real.beams.sweep[0]}"
+    if len(simulated) != len(real):
+        raise InputError(
+            f"{name}: {where} has {len(simulated)} beams, the real log {len(real)}; fire the real log's own beams"
+        )
+    apart = np.abs(simulated.beams.origin_m - real.beams.origin_m).max(axis=1) > SAME_ORIGIN_M
+    turned = np.abs(simulated.beams.direction - real.beams.direction).max(axis=1) > SAME_DIRECTION
+    for wrong, what in ((apart, "origin_m"), (turned, "direction")):
+        if wrong.any():
+            row = first_row(wrong)
+            raise InputError(
+                f"{name}: {where}, beam {row} has {what} {getattr(simulated.beams, what)[row].tolist()}, the real log "
+                f"{getattr(real.beams, what)[row].tolist()}; both must hold the same beams in the same order"
+            )

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small logs with known answers, for the tests of metrics."""
+
+import numpy as np
+from scipy.stats import norm
+
+from hedgerow import Log, Returns
+
+
+def fan_directions(n, spread_deg=20.0):
+    """n directions about +x, in one plane."""
+    azimuth = np.radians(np.linspace(-spread_deg, spread_deg, n))
+    return np.c_[np.cos(azimuth), np.sin(azimuth), np.zeros(n)]
+
+
+def log_of(ranges, directions=None, origins=(0.0, 0.0, 0.0), sweeps=0, max_range_m=100.0, **more):
+    """A log of given first ranges; by default a fan of beams from the origin."""
+    ranges = np.asarray(ranges, dtype=np.float64)
+    directions = fan_directions(len(ranges)) if directions is None else directions
+    return Log.from_arrays(
+        origins=origins, directions=directions, ranges=ranges, sweeps=sweeps, max_range_m=max_range_m, **more
+    )
+
+
+def with_ranges(log, ranges):
+    """The same beams with other first ranges."""
+    return log.with_returns(Returns.from_arrays(ranges=ranges))
+
+
+def drive(seed=0, n_sweeps=6, n=300, max_range_m=60.0):
+    """A moving sensor in a random world: n beams a sweep, a tenth of them without return."""
+    rng = np.random.default_rng(seed)
+    directions = rng.normal(size=(n_sweeps * n, 3))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    sweeps = np.repeat(np.arange(n_sweeps), n)
+    origins = np.c_[2.0 * sweeps, np.zeros(len(sweeps)), np.full(len(sweeps), 1.8)]
+    return log_of(random_ranges(rng, len(sweeps)), directions, origins, sweeps, max_range_m)
+
+
+def random_ranges(rng, n):
+    """Ranges from 2 to 40 m; a tenth are inf."""
+    return np.where(rng.random(n) < 0.1, np.inf, rng.uniform(2, 40, n))
+
+
+class NormalWorld:
+    """Every beam returns from N(mean, sigma²), except a share of misses; knows its own density."""
+
+    def __init__(self, mean_m=20.0, sigma_m=0.1, miss=0.0):
+        self.mean_m, self.sigma_m, self.miss = mean_m, sigma_m, miss
+
+    def fire(self, beams, seed=0):
+        # One generator per pulse: the answer to a beam does not depend on which others are fired with it.
+        draws = np.array([np.random.default_rng([seed, p]).normal(size=2) for p in beams.pulse.tolist()]).reshape(-1, 2)
+        missed = draws[:, 1] < norm.ppf(self.miss)
+        ranges = np.where(missed, np.inf, self.mean_m + self.sigma_m * draws[:, 0])
+        return Log(beams, Returns.from_arrays(ranges=ranges))
+
+    def log_likelihood(self, log):
+        r = log.returns.first_m.astype(np.float64)
+        with np.errstate(divide="ignore"):
+            missing = np.log(self.miss)
+        z = (r - self.mean_m) / self.sigma_m
+        density = np.log1p(-self.miss) - 0.5 * z**2 - np.log(self.sigma_m * np.sqrt(2 * np.pi))
+        return np.where(np.isinf(r), missing, density)
+
+    def size(self):
+        return {"elements": 1, "parameters": 3, "bytes": 24}
