@@ -21,11 +21,11 @@ from hedgerow.log import Log
 Progress = Callable[[int], object]
 
 BOUNDS = {
-    "radius_m": (0.1, 0.8),
+    "radius_m": (0.1, 0.6),
     "min_neighbours": (3, 20),
     "default_score": (0.0, SPHERE),
     "filter_neighbours": (1, 100),
-    "filter_radius_m": (0.1, 0.8),
+    "filter_radius_m": (0.1, 0.6),
     "distance_weight": (0.0, 10.0),
     "score_weight": (0.0, 20.0),
 }
