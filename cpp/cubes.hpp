@@ -83,7 +83,8 @@ class Cubes {
         for (std::ptrdiff_t start = 0; start < n; ++start) {
             std::ptrdiff_t in_faces = 0;
             for (std::ptrdiff_t i = 2; i < n - 1; ++i)
-                in_faces += share_face(loop[static_cast<std::size_t>(start)], loop[static_cast<std::size_t>((start + i) % n)]);
+                in_faces +=
+                    share_face(loop[static_cast<std::size_t>(start)], loop[static_cast<std::size_t>((start + i) % n)]);
             if (in_faces < fewest) best = start, fewest = in_faces;
         }
         std::rotate(loop.begin(), loop.begin() + best, loop.end());

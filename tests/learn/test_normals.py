@@ -68,7 +68,9 @@ def test_a_post_on_the_ground_does_not_tilt_the_ground_beside_it():
     normal = estimate_normals(position, toward(position, [3, 0, 3]))[: len(ground)]
     beside = np.linalg.norm(ground[:, :2], axis=1)
     ring = (beside > 0.15) & (beside < 0.35)
-    plain = [np.linalg.eigh(np.cov(position[np.linalg.norm(position - p, axis=1) < 0.4].T))[1][:, 0] for p in ground[ring]]
+    plain = [
+        np.linalg.eigh(np.cov(position[np.linalg.norm(position - p, axis=1) < 0.4].T))[1][:, 0] for p in ground[ring]
+    ]
     assert np.median(angle_deg(np.array(plain), UP)) > 5  # what a fit without reweighting makes of it
     assert angle_deg(normal[ring], UP).max() < 2
 
@@ -122,7 +124,9 @@ def test_normals_do_not_depend_on_the_order_of_the_points():
     position = patch(rng, sigma=0.02)
     to_sensor = toward(position, 5 * UP)
     order = rng.permutation(len(position))
-    assert_array_equal(estimate_normals(position[order], to_sensor[order]), estimate_normals(position, to_sensor)[order])
+    assert_array_equal(
+        estimate_normals(position[order], to_sensor[order]), estimate_normals(position, to_sensor)[order]
+    )
 
 
 def test_no_points_have_no_normals():

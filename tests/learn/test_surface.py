@@ -228,7 +228,9 @@ def test_utm_coordinates_cost_no_precision():
     points = hills(np.random.default_rng(11), n=30_000, size=4.0)
     offset = np.array([468_000.0, 5_460_000.0, 300.0])  # whole nodes and voxels
     here = seen(points, (0, 0, 5))
-    there = Log.from_arrays(origins=offset + (0, 0, 5), directions=here.beams.direction, ranges=here.returns.range_m)
+    there = Log.from_arrays(
+        origins=np.add(offset, (0, 0, 5)), directions=here.beams.direction, ranges=here.returns.range_m
+    )
     near, far = learn(here), learn(there)
     scenes = Scene(), Scene(offset)
     near.add_to(scenes[0])
@@ -282,7 +284,7 @@ def test_second_returns_count_as_points():
 def test_ground_seen_under_one_degree_faces_up():
     rng = np.random.default_rng(16)
     x = rng.uniform(60, 75, 3000)
-    points = np.c_[x, rng.uniform(-4, 4, 3000), 0.01 * rng.normal(size=3000)]
+    points = np.c_[x, rng.uniform(-4, 4, 3000), 0.005 * rng.normal(size=3000)]
     log = seen(points, (0, 0, 1.2))
     up: list[float] = []
     for upward in (0.0, 0.2):

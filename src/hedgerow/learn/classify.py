@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Surface or volume: what each point belongs to (000 §3.3.4).
 
-Score: the sphericalness s = l1 / (l1 + l2 + l3) of the covariance of the points around, with eigenvalues l1 <= l2 <= l3:
-0 on a plane, 1/3 in a cloud. Where there are too few points around, a default stands in. A bilateral filter smooths the
-scores over near points of similar score, and a threshold divides them.
+A point's score is the sphericalness s = l1 / (l1 + l2 + l3) of the covariance of the points around it, with eigenvalues
+l1 <= l2 <= l3: 0 on a plane, 1/3 in a cloud. Where there are too few points around, a default stands in. A bilateral
+filter smooths the scores over near points of similar score, and a threshold divides them.
 
 The neighbourhoods are those of grains (one per voxel), not of raw points, so a density of points that changes with the
 distance from the sensor, or a sensor that stands still, does not change the shape. The class of a point is that of its
@@ -74,7 +74,9 @@ def _defaults() -> ClassifierParameters:
     return ClassifierParameters(**tomllib.loads(text)["parameters"])
 
 
-def scores(position_m: NDArray[np.float64], parameters: ClassifierParameters, *, threads: int = 0) -> NDArray[np.float32]:
+def scores(
+    position_m: NDArray[np.float64], parameters: ClassifierParameters, *, threads: int = 0
+) -> NDArray[np.float32]:
     """Return the (N,) smoothed sphericalness of (N, 3) positions, taken as they are, without thinning."""
     eigenvalue, count = eigenvalues(position_m, parameters.radius_m, threads=threads)
     total = eigenvalue.sum(axis=1)
@@ -111,7 +113,9 @@ def classify(
     """
     chosen = ClassifierParameters.default() if parameters is None else parameters
     position_m = np.ascontiguousarray(position_m, dtype=np.float64).reshape(-1, 3)
-    grains, grain_of = thinning.thin(position_m, np.zeros_like(position_m, dtype=np.float32), chosen.voxel_m, threads=threads)
+    grains, grain_of = thinning.thin(
+        position_m, np.zeros_like(position_m, dtype=np.float32), chosen.voxel_m, threads=threads
+    )
     smoothed = scores(thinning.positions_m(grains, chosen.voxel_m), chosen, threads=threads)
     return (smoothed > chosen.threshold)[grain_of]
 

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training of the surface/volume classifier on labelled points by differential evolution (Storn and Price 1997).
 
-000 §3.3.4 trains so because some parameters are whole numbers and the score has no useful gradient. The objective is the
-balanced accuracy, the mean of the shares of surface and of volume points found, so that a log with little vegetation
-is not won by calling everything a surface.
+000 §3.3.4 trains so because some parameters are whole numbers and the score has no useful gradient. The objective is
+the balanced accuracy, the mean of the shares of surface and of volume points found, so that a log with little
+vegetation is not won by calling everything a surface.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -109,8 +110,6 @@ def tune_classifier(
     Raises:
         InputError: no labels, or only one of the two classes occurs.
     """
-    from scipy.optimize import differential_evolution
-
     rng = np.random.default_rng(seed)
     samples = [
         LabelledPoints.of_log(log, volume_labels, ignored_labels).patches(max_voxels, rng)
@@ -118,11 +117,19 @@ def tune_classifier(
     ]
     if not sum(each.n_volume.sum() for each in samples) or not sum(each.n_surface.sum() for each in samples):
         raise InputError(f"log: its points are all of one class; volume_labels are {list(volume_labels)}")
+    best = _search(samples, seed, generations, population, progress)
+    threshold, score = _best_threshold(samples, best)
+    return best.model_copy(update={"threshold": threshold}), score
+
+
+def _search(
+    samples: Sequence[LabelledPoints], seed: int, generations: int, population: int, progress: Progress | None
+) -> ClassifierParameters:
+    optimize: Any = import_module("scipy.optimize")  # carries no type information
+    done = 0
 
     def cost(unknowns: NDArray[np.float64]) -> float:
         return -_best_threshold(samples, _parameters(unknowns))[1]
-
-    done = 0
 
     def report(*_: Any, **__: Any) -> None:
         nonlocal done
@@ -130,7 +137,7 @@ def tune_classifier(
         if progress is not None:
             progress(done)
 
-    found = differential_evolution(
+    found = optimize.differential_evolution(
         cost,
         list(BOUNDS.values()),
         integrality=[name in _WHOLE for name in BOUNDS],
@@ -141,9 +148,7 @@ def tune_classifier(
         polish=False,
         callback=report,
     )
-    best = _parameters(np.asarray(found.x))
-    threshold, score = _best_threshold(samples, best)
-    return best.model_copy(update={"threshold": threshold}), score
+    return _parameters(np.asarray(found.x))
 
 
 def balanced_accuracy(points: LabelledPoints, parameters: ClassifierParameters) -> float:
