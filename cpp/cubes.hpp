@@ -4,10 +4,14 @@
 // The table is derived, not typed in. On each face, seen from outside and walked around anticlockwise, the surface runs
 // from where the walk enters the inside to where it leaves it next; an ambiguous face thus cuts its two inside
 // corners off one by one, and as the neighbouring cube does the same there are no cracks. Linking the pieces gives
-// closed loops, and each loop is filled by a fan. Triangles face the outside (values above zero).
+// closed loops, and each loop is filled by a fan. Where there is a choice, no side of a fan lies in a face of the cube:
+// the neighbour could have the same side, and four triangles would meet in it. Triangles face the outside (values
+// above zero).
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -68,9 +72,31 @@ class Cubes {
                 next[e] = none;
                 e = following;
             }
-            for (std::size_t i = 2; i < loop.size(); ++i) out.push_back({loop[0], loop[i - 1], loop[i]});
+            add_fan(loop, out);
         }
         return out;
+    }
+
+    void add_fan(std::vector<std::uint8_t> loop, std::vector<Triangle>& out) const {
+        const auto n = static_cast<std::ptrdiff_t>(loop.size());
+        std::ptrdiff_t best = 0, fewest = n;
+        for (std::ptrdiff_t start = 0; start < n; ++start) {
+            std::ptrdiff_t in_faces = 0;
+            for (std::ptrdiff_t i = 2; i < n - 1; ++i)
+                in_faces +=
+                    share_face(loop[static_cast<std::size_t>(start)], loop[static_cast<std::size_t>((start + i) % n)]);
+            if (in_faces < fewest) best = start, fewest = in_faces;
+        }
+        std::rotate(loop.begin(), loop.begin() + best, loop.end());
+        for (std::size_t i = 2; i < loop.size(); ++i) out.push_back({loop[0], loop[i - 1], loop[i]});
+    }
+
+    bool share_face(std::uint8_t a, std::uint8_t b) const {
+        for (int axis = 0; axis < 3; ++axis) {
+            const bool along = edges_[a].axis == axis || edges_[b].axis == axis;
+            if (!along && (edges_[a].from >> axis & 1) == (edges_[b].from >> axis & 1)) return true;
+        }
+        return false;
     }
 
     std::array<CubeEdge, 12> edges_;

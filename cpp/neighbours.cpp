@@ -33,7 +33,8 @@ std::array<std::int64_t, 3> lowest(std::span<const double> position_m, double ce
             most = std::max(most, position_m[i]);
         }
         if (least > most) continue;
-        if (!((most - least) / cell_m < static_cast<double>(kMask) - 4)) throw std::invalid_argument("points lie too far apart");
+        if (!((most - least) / cell_m < static_cast<double>(kMask) - 4))
+            throw std::invalid_argument("points lie too far apart");
         low[axis] = cell_of(least, cell_m) - 2;
     }
     return low;
@@ -41,7 +42,8 @@ std::array<std::int64_t, 3> lowest(std::span<const double> position_m, double ce
 
 }  // namespace
 
-CellGrid::CellGrid(std::span<const double> position_m, double cell_m) : cell_m_(cell_m), low_(lowest(position_m, cell_m)) {
+CellGrid::CellGrid(std::span<const double> position_m, double cell_m)
+    : cell_m_(cell_m), low_(lowest(position_m, cell_m)) {
     const std::size_t n = position_m.size() / 3;
     std::vector<Keyed> keyed(n);
     for_pieces(n, kPiece, [&](std::size_t, std::size_t begin, std::size_t end) {

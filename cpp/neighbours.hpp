@@ -63,8 +63,8 @@ class CellGrid {
 
   private:
     double cell_m_;
-    std::array<std::int64_t, 3> low_;    // place of key zero
-    std::vector<Cell> cells_;            // ascending; one more at the end
+    std::array<std::int64_t, 3> low_;  // place of key zero
+    std::vector<Cell> cells_;          // ascending; one more at the end
     std::vector<std::uint32_t> order_;
 };
 

@@ -46,8 +46,10 @@ struct Patch {
             yy += b * py[i], yz += b * pz[i], zz += c * pz[i];
         }
         const double s = 1.0 / w, mx = wx * s, my = wy * s, mz = wz * s;
-        return {w, {static_cast<float>(mx), static_cast<float>(my), static_cast<float>(mz)},
-                {xx * s - mx * mx, xy * s - mx * my, xz * s - mx * mz, yy * s - my * my, yz * s - my * mz, zz * s - mz * mz}};
+        return {w,
+                {static_cast<float>(mx), static_cast<float>(my), static_cast<float>(mz)},
+                {xx * s - mx * mx, xy * s - mx * my, xz * s - mx * mz, yy * s - my * my, yz * s - my * mz,
+                 zz * s - mz * mz}};
     }
 
     void weigh_by_distance(float kernel_m) {
@@ -67,7 +69,8 @@ struct Patch {
     void weigh_by_residual(const Moments& plane, const double normal[3], float min_scale_m) {
         constexpr float kTukey = 4.685f, kMeanToSigma = 1.2533f;  // 95 % efficiency; sqrt(pi / 2)
         const std::size_t n = x.size();
-        const float nx = static_cast<float>(normal[0]), ny = static_cast<float>(normal[1]), nz = static_cast<float>(normal[2]);
+        const float nx = static_cast<float>(normal[0]), ny = static_cast<float>(normal[1]),
+                    nz = static_cast<float>(normal[2]);
         const float offset = nx * plane.mean[0] + ny * plane.mean[1] + nz * plane.mean[2];
         const float *px = x.data(), *py = y.data(), *pz = z.data(), *pb = base.data();
         float *pw = weight.data(), *pr = residual.data();
@@ -99,23 +102,26 @@ void fit_normals(std::span<const double> position_m, std::span<const float> weig
                  const PlaneFit& fit, int threads, std::span<float> normal) {
     on_threads(threads, [&] {
         const CellGrid grid(position_m, fit.kernel_m);
-        for_points<Patch>(grid, position_m, weight, [&](Patch& patch, Nearby& nearby, std::uint32_t point, const float at[3]) {
-            const auto picked = nearby.within(at, fit.kernel_m);
-            patch.load(nearby, picked, at);
-            patch.weigh_by_distance(fit.kernel_m);
-            const float* t = &toward[3 * std::size_t{point}];
-            const double to_sensor[3] = {t[0], t[1], t[2]};
-            double axis[3] = {}, before[3];
-            for (int round = 0;; ++round) {
-                std::copy_n(axis, 3, before);
-                const Moments plane = patch.moments();
-                flattest_axis(plane.covariance, spectrum(plane.covariance), to_sensor, axis);
-                if (dot(axis, before) > kSettled) break;
-                if (round == fit.rounds || picked.size() < 4) break;  // three points define their plane: no outliers
-                patch.weigh_by_residual(plane, axis, fit.min_scale_m);
-            }
-            for (int i = 0; i < 3; ++i) normal[3 * std::size_t{point} + i] = static_cast<float>(axis[i]);
-        });
+        for_points<Patch>(grid, position_m, weight,
+                          [&](Patch& patch, Nearby& nearby, std::uint32_t point, const float at[3]) {
+                              const auto picked = nearby.within(at, fit.kernel_m);
+                              patch.load(nearby, picked, at);
+                              patch.weigh_by_distance(fit.kernel_m);
+                              const float* t = &toward[3 * std::size_t{point}];
+                              const double to_sensor[3] = {t[0], t[1], t[2]};
+                              double axis[3] = {}, before[3];
+                              for (int round = 0;; ++round) {
+                                  std::copy_n(axis, 3, before);
+                                  const Moments plane = patch.moments();
+                                  flattest_axis(plane.covariance, spectrum(plane.covariance), to_sensor, axis);
+                                  if (dot(axis, before) > kSettled) break;
+                                  if (round == fit.rounds || picked.size() < 4)
+                                      break;  // three points define their plane: no outliers
+                                  patch.weigh_by_residual(plane, axis, fit.min_scale_m);
+                              }
+                              for (int i = 0; i < 3; ++i)
+                                  normal[3 * std::size_t{point} + i] = static_cast<float>(axis[i]);
+                          });
     });
 }
 
@@ -124,14 +130,15 @@ void local_spectra(std::span<const double> position_m, float radius_m, int threa
     on_threads(threads, [&] {
         const CellGrid grid(position_m, radius_m);
         const std::vector<float> weight(position_m.size() / 3, 1.0f);
-        for_points<Patch>(grid, position_m, weight, [&](Patch& patch, Nearby& nearby, std::uint32_t point, const float at[3]) {
-            const auto picked = nearby.within(at, radius_m);
-            patch.load(nearby, picked, at);
-            const Spectrum found = spectrum(patch.moments().covariance);
-            for (int i = 0; i < 3; ++i)
-                eigenvalue[3 * std::size_t{point} + i] = static_cast<float>(std::max(0.0, found.value[i]));
-            count[point] = static_cast<std::uint32_t>(picked.size());
-        });
+        for_points<Patch>(
+            grid, position_m, weight, [&](Patch& patch, Nearby& nearby, std::uint32_t point, const float at[3]) {
+                const auto picked = nearby.within(at, radius_m);
+                patch.load(nearby, picked, at);
+                const Spectrum found = spectrum(patch.moments().covariance);
+                for (int i = 0; i < 3; ++i)
+                    eigenvalue[3 * std::size_t{point} + i] = static_cast<float>(std::max(0.0, found.value[i]));
+                count[point] = static_cast<std::uint32_t>(picked.size());
+            });
     });
 }
 
@@ -141,26 +148,27 @@ void smooth_scores(std::span<const double> position_m, std::span<const float> sc
     const float by_score = -filter.score_weight / (filter.score_range * filter.score_range);
     on_threads(threads, [&] {
         const CellGrid grid(position_m, filter.radius_m);
-        for_points<ByDistance>(grid, position_m, score, [&](ByDistance& found, Nearby& nearby, std::uint32_t point, const float at[3]) {
-            auto& nearest = found.nearest;
-            nearest.clear();
-            for (const std::uint32_t i : nearby.within(at, filter.radius_m))
-                nearest.emplace_back(nearby.squared_distance(i), i);
-            if (nearest.size() > filter.n_neighbours) {
-                std::nth_element(nearest.begin(), nearest.begin() + filter.n_neighbours, nearest.end());
-                nearest.resize(filter.n_neighbours);
-                // nth_element leaves an order of its own, which sums must not depend on.
-                std::sort(nearest.begin(), nearest.end());
-            }
-            float sum = 0, weights = 0;
-            for (const auto& [squared, i] : nearest) {
-                const float other = nearby.weight[i], difference = other - score[point];
-                const float w = soft_exp(by_distance * squared + by_score * difference * difference);
-                sum += w * other;
-                weights += w;
-            }
-            smoothed[point] = sum / weights;
-        });
+        for_points<ByDistance>(
+            grid, position_m, score, [&](ByDistance& found, Nearby& nearby, std::uint32_t point, const float at[3]) {
+                auto& nearest = found.nearest;
+                nearest.clear();
+                for (const std::uint32_t i : nearby.within(at, filter.radius_m))
+                    nearest.emplace_back(nearby.squared_distance(i), i);
+                if (nearest.size() > filter.n_neighbours) {
+                    std::nth_element(nearest.begin(), nearest.begin() + filter.n_neighbours, nearest.end());
+                    nearest.resize(filter.n_neighbours);
+                    // nth_element leaves an order of its own, which sums must not depend on.
+                    std::sort(nearest.begin(), nearest.end());
+                }
+                float sum = 0, weights = 0;
+                for (const auto& [squared, i] : nearest) {
+                    const float other = nearby.weight[i], difference = other - score[point];
+                    const float w = soft_exp(by_distance * squared + by_score * difference * difference);
+                    sum += w * other;
+                    weights += w;
+                }
+                smoothed[point] = sum / weights;
+            });
     });
 }
 

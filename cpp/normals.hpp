@@ -8,9 +8,9 @@
 namespace hedgerow {
 
 struct PlaneFit {
-    float kernel_m;    // only points within it count, near ones more
-    float min_scale_m; // residuals below are never outliers
-    int rounds;        // of reweighting
+    float kernel_m;     // only points within it count, near ones more
+    float min_scale_m;  // residuals below are never outliers
+    int rounds;         // of reweighting
 };
 
 // Normals of weighted robust plane fits, on the side of `toward`; 3 per point each.
@@ -23,9 +23,9 @@ void local_spectra(std::span<const double> position_m, float radius_m, int threa
 
 struct Bilateral {
     float radius_m;
-    std::uint32_t n_neighbours;    // the nearest of those within the radius, the point itself included
-    float distance_weight;         // of (distance / radius)^2
-    float score_weight;            // of (difference of scores / score_range)^2
+    std::uint32_t n_neighbours;  // the nearest of those within the radius, the point itself included
+    float distance_weight;       // of (distance / radius)^2
+    float score_weight;          // of (difference of scores / score_range)^2
     float score_range;
 };
 

@@ -24,9 +24,8 @@ void on_threads(int threads, Work&& work) {
 // Calls `work(chunk, begin, end)` for every piece of [0, n) of `size` entries.
 template <typename Work>
 void for_pieces(std::size_t n, std::size_t size, Work&& work) {
-    tbb::parallel_for(std::size_t{0}, (n + size - 1) / size, [&](std::size_t chunk) {
-        work(chunk, chunk * size, std::min(n, (chunk + 1) * size));
-    });
+    tbb::parallel_for(std::size_t{0}, (n + size - 1) / size,
+                      [&](std::size_t chunk) { work(chunk, chunk * size, std::min(n, (chunk + 1) * size)); });
 }
 
 }  // namespace hedgerow

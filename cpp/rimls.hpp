@@ -41,13 +41,15 @@ class Rimls {
     void load(const Nearby& nearby, std::span<const std::uint32_t> reached, const float at[3],
               const SurfacePoints& points, float radius_m) {
         const float limit = radius_m * radius_m;
-        for (auto* column : {&x_, &y_, &z_, &nx_, &ny_, &nz_, &height_, &share_, &weight_}) column->resize(reached.size());
+        for (auto* column : {&x_, &y_, &z_, &nx_, &ny_, &nz_, &height_, &share_, &weight_})
+            column->resize(reached.size());
         std::size_t n = 0;
         for (const std::uint32_t i : reached) {
             if (!(nearby.squared_distance(i) < limit)) continue;
             const std::size_t point = nearby.number[i];
             x_[n] = at[0] - nearby.x[i], y_[n] = at[1] - nearby.y[i], z_[n] = at[2] - nearby.z[i];
-            nx_[n] = points.normal[3 * point], ny_[n] = points.normal[3 * point + 1], nz_[n] = points.normal[3 * point + 2];
+            nx_[n] = points.normal[3 * point], ny_[n] = points.normal[3 * point + 1],
+            nz_[n] = points.normal[3 * point + 2];
             height_[n] = x_[n] * nx_[n] + y_[n] * ny_[n] + z_[n] * nz_[n];
             share_[n] = weight_[n] = nearby.weight[i];
             ++n;
@@ -60,7 +62,8 @@ class Rimls {
         const float by_residual = -1 / (settings.sigma_residual_m * settings.sigma_residual_m);
         const float by_normal = -1 / (settings.sigma_normal * settings.sigma_normal);
         const float gx = gradient[0], gy = gradient[1], gz = gradient[2];
-        const float *nx = nx_.data(), *ny = ny_.data(), *nz = nz_.data(), *height = height_.data(), *share = share_.data();
+        const float *nx = nx_.data(), *ny = ny_.data(), *nz = nz_.data(), *height = height_.data(),
+                    *share = share_.data();
         float* weight = weight_.data();
 #pragma omp simd
         for (std::size_t i = 0; i < n_; ++i) {
@@ -72,10 +75,11 @@ class Rimls {
     // Value and gradient under the present weights, times the spatial kernel (1 - d^2/h^2)^4.
     void sum(float& value, float gradient[3], float radius_m) {
         const float inverse = 1 / (radius_m * radius_m);
-        const float *x = x_.data(), *y = y_.data(), *z = z_.data(), *nx = nx_.data(), *ny = ny_.data(), *nz = nz_.data();
+        const float *x = x_.data(), *y = y_.data(), *z = z_.data(), *nx = nx_.data(), *ny = ny_.data(),
+                    *nz = nz_.data();
         const float *height = height_.data(), *weight = weight_.data();
-        float w = 0, wf = 0, sx = 0, sy = 0, sz = 0;            // weights, weighted heights and normals
-        float gx = 0, gy = 0, gz = 0, fx = 0, fy = 0, fz = 0;   // gradients of the weights, and times heights
+        float w = 0, wf = 0, sx = 0, sy = 0, sz = 0;           // weights, weighted heights and normals
+        float gx = 0, gy = 0, gz = 0, fx = 0, fy = 0, fz = 0;  // gradients of the weights, and times heights
 #pragma omp simd reduction(+ : w, wf, sx, sy, sz, gx, gy, gz, fx, fy, fz)
         for (std::size_t i = 0; i < n_; ++i) {
             const float rest = std::max(0.0f, 1 - (x[i] * x[i] + y[i] * y[i] + z[i] * z[i]) * inverse);

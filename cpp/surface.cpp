@@ -22,13 +22,15 @@ class Nodes {
         : grid_(grid), points_(points), settings_(settings), side_(side), keys_(grid.reached()) {
         std::erase_if(keys_, [&](CellKey key) { return !wanted(grid.place(key)); });
         value_.resize(keys_.size() * block_size());
-        for_pieces(keys_.size(), kBlocksPerPiece, [&](std::size_t, std::size_t begin, std::size_t end) { evaluate(begin, end); });
+        for_pieces(keys_.size(), kBlocksPerPiece,
+                   [&](std::size_t, std::size_t begin, std::size_t end) { evaluate(begin, end); });
     }
 
     const std::vector<CellKey>& keys() const { return keys_; }
     int side() const { return side_; }
 
-    // The block's nodes and the first layer of the next blocks: (side + 1)^3 values, x fastest; NaN where there is none.
+    // The block's nodes and the first layer of the next blocks: (side + 1)^3 values, x fastest; NaN where there is
+    // none.
     void with_next(std::size_t block, std::vector<float>& values) const {
         const int wide = side_ + 1;
         values.assign(static_cast<std::size_t>(wide * wide * wide), std::numeric_limits<float>::quiet_NaN());
@@ -41,8 +43,8 @@ class Nodes {
             for (int z = 0; z < (dz ? 1 : side_); ++z)
                 for (int y = 0; y < (dy ? 1 : side_); ++y)
                     for (int x = 0; x < (dx ? 1 : side_); ++x)
-                        values[static_cast<std::size_t>(((z + dz * side_) * wide + y + dy * side_) * wide + x + dx * side_)] =
-                            from[(z * side_ + y) * side_ + x];
+                        values[static_cast<std::size_t>(((z + dz * side_) * wide + y + dy * side_) * wide + x +
+                                                        dx * side_)] = from[(z * side_ + y) * side_ + x];
         }
     }
 
@@ -90,7 +92,8 @@ class Finisher {
              SurfaceMesh& mesh) {
         float at[3];
         for (int axis = 0; axis < 3; ++axis)
-            at[axis] = static_cast<float>((corners[axis] + corners[3 + axis] + corners[6 + axis]) / 3 - nearby.centre()[axis]);
+            at[axis] =
+                static_cast<float>((corners[axis] + corners[3 + axis] + corners[6 + axis]) / 3 - nearby.centre()[axis]);
         const auto near = nearby.within(at, settings.max_gap_m);
         if (near.empty()) return;
         std::int64_t n = 0;
@@ -106,7 +109,8 @@ class Finisher {
         const double mean = sum / static_cast<double>(n);
         mesh.corners_m.insert(mesh.corners_m.end(), corners, corners + 9);
         mesh.intensity.push_back(n ? static_cast<float>(mean) : std::numeric_limits<float>::quiet_NaN());
-        mesh.intensity_sigma.push_back(n ? static_cast<float>(std::sqrt(std::max(0.0, squares / static_cast<double>(n) - mean * mean))) : 0.0f);
+        mesh.intensity_sigma.push_back(
+            n ? static_cast<float>(std::sqrt(std::max(0.0, squares / static_cast<double>(n) - mean * mean))) : 0.0f);
         const auto most = std::ranges::max_element(labels_, [](const Votes& a, const Votes& b) {
             return a.count != b.count ? a.count < b.count : a.label > b.label;
         });
@@ -121,8 +125,10 @@ class Finisher {
 
     void vote(const Grain& grain) {
         const auto found = std::ranges::find(labels_, grain.label, &Votes::label);
-        if (found != labels_.end()) found->count += grain.count;
-        else labels_.push_back({grain.label, grain.count});
+        if (found != labels_.end())
+            found->count += grain.count;
+        else
+            labels_.push_back({grain.label, grain.count});
     }
 
     std::vector<Votes> labels_;
@@ -152,13 +158,15 @@ struct Marcher {
     }
 
   private:
-    void march_block(const std::array<std::int64_t, 3>& place, const std::vector<float>& values, std::vector<double>& found) const {
+    void march_block(const std::array<std::int64_t, 3>& place, const std::vector<float>& values,
+                     std::vector<double>& found) const {
         const auto& [x0, x1, y0, y1] = settings.cubes;
         const int side = nodes.side(), wide = side + 1;
         for (int z = 0; z < side; ++z)
             for (int y = 0; y < side; ++y)
                 for (int x = 0; x < side; ++x) {
-                    const std::array<std::int64_t, 3> node{place[0] * side + x, place[1] * side + y, place[2] * side + z};
+                    const std::array<std::int64_t, 3> node{place[0] * side + x, place[1] * side + y,
+                                                           place[2] * side + z};
                     if (node[0] < x0 || node[0] >= x1 || node[1] < y0 || node[1] >= y1) continue;
                     float corner[8];
                     unsigned inside = 0;
@@ -173,7 +181,8 @@ struct Marcher {
                 }
     }
 
-    void march_cube(const std::array<std::int64_t, 3>& node, const float corner[8], unsigned inside, std::vector<double>& found) const {
+    void march_cube(const std::array<std::int64_t, 3>& node, const float corner[8], unsigned inside,
+                    std::vector<double>& found) const {
         const Cubes& cubes = Cubes::table();
         for (const auto& triangle : cubes.triangles(inside)) {
             double p[9];
@@ -217,8 +226,9 @@ SurfaceMesh make_surface(const SurfacePoints& points, const SurfaceSettings& set
         const Nodes nodes(grid, points, settings, side);
         std::vector<SurfaceMesh> parts((nodes.keys().size() + kBlocksPerPiece - 1) / kBlocksPerPiece);
         const Marcher marcher{grid, points, settings, nodes};
-        for_pieces(nodes.keys().size(), kBlocksPerPiece,
-                   [&](std::size_t piece, std::size_t begin, std::size_t end) { marcher.march(begin, end, parts[piece]); });
+        for_pieces(nodes.keys().size(), kBlocksPerPiece, [&](std::size_t piece, std::size_t begin, std::size_t end) {
+            marcher.march(begin, end, parts[piece]);
+        });
         for (const SurfaceMesh& part : parts) append(mesh, part);
     });
     return mesh;

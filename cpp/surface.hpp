@@ -13,14 +13,14 @@
 namespace hedgerow {
 
 struct SurfaceSettings {
-    double node_m;              // spacing of the nodes; the grid is anchored at the map's zero
-    float kernel_m;             // points within it define the surface at a node
-    float reach_m;              // where those are too few, points within this do
+    double node_m;   // spacing of the nodes; the grid is anchored at the map's zero
+    float kernel_m;  // points within it define the surface at a node
+    float reach_m;   // where those are too few, points within this do
     std::uint32_t min_neighbours;
-    float sigma_residual_m;     // how far off the surface a point may lie before it loses weight
-    float sigma_normal;         // how far its normal may differ before it loses weight
-    int rounds;                 // of reweighting
-    float max_gap_m;            // triangles farther than this from any point are dropped
+    float sigma_residual_m;             // how far off the surface a point may lie before it loses weight
+    float sigma_normal;                 // how far its normal may differ before it loses weight
+    int rounds;                         // of reweighting
+    float max_gap_m;                    // triangles farther than this from any point are dropped
     std::array<std::int64_t, 4> cubes;  // only cubes with x in [0], [1] and y in [2], [3], ends excluded [nodes]
 };
 
@@ -32,7 +32,7 @@ struct SurfacePoints {
 };
 
 struct SurfaceMesh {
-    std::vector<double> corners_m;  // 9 per triangle, anticlockwise seen from where the sensor was
+    std::vector<double> corners_m;                  // 9 per triangle, anticlockwise seen from where the sensor was
     std::vector<float> intensity, intensity_sigma;  // of the points nearby; NaN and 0 if unknown
     std::vector<std::uint16_t> label;               // most frequent nearby; the smaller of equals
 };

@@ -49,7 +49,8 @@ inline bool normalise(double v[3]) {
 // no plane: then it is the direction to `toward`, square to the line.
 inline void flattest_axis(const Symmetric& m, const Spectrum& s, const double toward[3], double axis[3]) {
     constexpr double kLine = 1e-3;  // a stripe 3 % as wide as it is long counts as a line
-    const double rows[3][3] = {{m.xx - s.value[0], m.xy, m.xz}, {m.xy, m.yy - s.value[0], m.yz}, {m.xz, m.yz, m.zz - s.value[0]}};
+    const double rows[3][3] = {
+        {m.xx - s.value[0], m.xy, m.xz}, {m.xy, m.yy - s.value[0], m.yz}, {m.xz, m.yz, m.zz - s.value[0]}};
     double best = -1;
     for (int i = 0; i < 3; ++i) {
         double candidate[3];

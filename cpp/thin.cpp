@@ -23,7 +23,9 @@ struct Keyed {
     std::uint64_t voxel;
     std::uint32_t label, index;
     bool operator<(const Keyed& other) const {
-        return voxel != other.voxel ? voxel < other.voxel : label != other.label ? label < other.label : index < other.index;
+        return voxel != other.voxel   ? voxel < other.voxel
+               : label != other.label ? label < other.label
+                                      : index < other.index;
     }
 };
 
@@ -107,8 +109,8 @@ std::vector<Grain> thin(const PointArrays& points, double voxel_m, int threads, 
     std::vector<Grain> grains;
     on_threads(threads, [&] {
         const auto voxel_at = [&](std::size_t i) { return voxel_of(&points.position_m[3 * i], voxel_m); };
-        const std::vector<Keyed> keyed =
-            sorted_by_voxel(points.label.size(), voxel_at, [&](std::size_t i) { return std::uint32_t{points.label[i]}; });
+        const std::vector<Keyed> keyed = sorted_by_voxel(points.label.size(), voxel_at,
+                                                         [&](std::size_t i) { return std::uint32_t{points.label[i]}; });
         const std::vector<std::size_t> starts = runs_of(keyed);
         grains.resize(starts.size() - 1);
         for_pieces(grains.size(), kPiece, [&](std::size_t, std::size_t begin, std::size_t end) {
@@ -138,7 +140,8 @@ std::vector<Grain> merge_grains(std::span<const Grain> grains, int threads) {
         for_pieces(merged.size(), kPiece, [&](std::size_t, std::size_t begin, std::size_t end) {
             for (std::size_t g = begin; g < end; ++g) {
                 merged[g] = grains[keyed[starts[g]].index];
-                for (std::size_t i = starts[g] + 1; i < starts[g + 1]; ++i) add_grain(merged[g], grains[keyed[i].index]);
+                for (std::size_t i = starts[g] + 1; i < starts[g + 1]; ++i)
+                    add_grain(merged[g], grains[keyed[i].index]);
             }
         });
     });

@@ -154,8 +154,7 @@ def _read(parts: Parts, store: thinning.GrainStore, keep: Keep | None) -> int:
         if keep is not None:
             mask = keep(points["position_m"])
             points = {name: column if column is None else column[mask] for name, column in points.items()}
-        if len(points["position_m"]):
-            store.add(points)
+        store.add(points)
     if n_beams == 0:
         raise InputError("log: is empty; there is nothing to learn a surface from")
     return n_beams
@@ -197,5 +196,6 @@ def _cubes(tile: thinning.Tile | None, n_nodes: int | None) -> list[int]:
 def _joined(meshes: list[Triangles]) -> Triangles:
     if not meshes:
         return Triangles.plain(np.zeros((0, 3, 3)))
-    names = meshes[0].columns()
-    return Triangles(**{name: np.concatenate([mesh.columns()[name] for mesh in meshes]) for name in names})
+    columns = [mesh.columns() for mesh in meshes]
+    joined: dict[str, Any] = {name: np.concatenate([each[name] for each in columns]) for name in columns[0]}
+    return Triangles(**joined)

@@ -128,7 +128,7 @@ def require_spread(position_m: NDArray[np.float64], voxel_m: float) -> None:
     if extent_m >= _MAX_VOXELS * voxel_m:
         limit_km = _MAX_VOXELS * voxel_m / 1000
         raise InputError(
-            f"points: span {extent_m / 1000:.6g} km, more than the {limit_km:.0f} km that voxels of {voxel_m:g} m allow; "
+            f"points: span {extent_m / 1000:.6g} km, but voxels of {voxel_m:g} m allow {limit_km:.0f} km; "
             "check the poses, or learn in parts"
         )
     if float(np.maximum(np.abs(low), np.abs(high)).max()) >= (2**31 - 2) * voxel_m:
@@ -159,7 +159,7 @@ class GrainStore:
         self._n_pending = 0
         self._held: dict[Tile, list[Grains]] = {}
         self._folder: tempfile.TemporaryDirectory[str] | None = None
-        self._on_disk: set[Tile] = set()
+        self._on_disk: dict[Tile, Path] = {}
 
     def __enter__(self) -> Self:
         """Use the store in a with statement."""
@@ -180,11 +180,12 @@ class GrainStore:
     def tiles(self) -> list[Tile]:
         """List the tiles that have grains in themselves or in their halo, in order."""
         self._sum_up()
-        return sorted(self._held.keys() | self._on_disk)
+        return sorted(self._held.keys() | self._on_disk.keys())
 
     def grains(self, tile: Tile) -> Grains:
         """Return the merged grains of a tile and its halo."""
-        return merge(np.concatenate([*self._from_disk(tile), *self._held.get(tile, [])]), threads=self._threads)
+        stored = [np.fromfile(self._on_disk[tile], dtype=GRAIN)] if tile in self._on_disk else []
+        return merge(np.concatenate([*stored, *self._held.get(tile, [])]), threads=self._threads)
 
     def _sum_up(self) -> None:
         for names in _like(self._pending):
@@ -220,18 +221,12 @@ class GrainStore:
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory(prefix="hedgerow-")
         for tile, parts in self._held.items():
-            with self._path(tile).open("ab") as file:
+            path = Path(self._folder.name) / f"{tile[0]}_{tile[1]}.grains"
+            with path.open("ab") as file:
                 for rows in parts:
                     rows.tofile(file)
-            self._on_disk.add(tile)
+            self._on_disk[tile] = path
         self._held = {}
-
-    def _from_disk(self, tile: Tile) -> list[Grains]:
-        return [np.fromfile(self._path(tile), dtype=GRAIN)] if tile in self._on_disk else []
-
-    def _path(self, tile: Tile) -> Path:
-        assert self._folder is not None
-        return Path(self._folder.name) / f"{tile[0]}_{tile[1]}.grains"
 
 
 def _groups(x: NDArray[np.int64], y: NDArray[np.int64]) -> Iterator[tuple[Tile, NDArray[np.intp]]]:
