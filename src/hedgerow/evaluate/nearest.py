@@ -24,7 +24,7 @@ class Nearest:
             _, first = np.unique(mixed(points_m.view(np.uint64)), return_index=True)
             points_m = points_m if len(first) == len(points_m) else points_m[np.sort(first)]
         spatial: Any = import_module("scipy.spatial")  # it has no annotations
-        # Neither balanced nor compact: seven times as fast where beams repeat and points lie in dense lines, and no
+        # Neither balanced nor compact: several times as fast where beams repeat and points lie in dense lines, and no
         # slower on other sweeps.
         self._tree: Any = spatial.cKDTree(points_m, balanced_tree=False, compact_nodes=False)
 
