@@ -49,6 +49,7 @@ def as_log(sweep: dict, number: int, max_range_m: float, sensor: str) -> Log:
 
 
 def main() -> None:
+    """Read the arguments and convert."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("out", type=Path)

@@ -9,29 +9,37 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hedgerow.errors import FileError, HedgerowError, InputError, MissingPackage
+    from hedgerow.evaluate import Comparison, Scores, compare
     from hedgerow.frames import Pose, Trajectory
     from hedgerow.io import open_log, read_log, read_trajectory, write_log, write_trajectory
+    from hedgerow.learn import learn
     from hedgerow.log import Beams, Log, Returns
     from hedgerow.sensor import Sensor
-    from hedgerow.world import Scene, SceneWorld, SurfaceNoise, World
+    from hedgerow.world import LearnedWorld, Scene, SceneWorld, SurfaceNoise, World, load_world
 
 __version__ = "0.1.0"
 
 _HOME = {
     "Beams": "log",
+    "Comparison": "evaluate",
     "FileError": "errors",
     "HedgerowError": "errors",
     "InputError": "errors",
+    "LearnedWorld": "world",
     "Log": "log",
     "MissingPackage": "errors",
     "Pose": "frames",
     "Returns": "log",
     "Scene": "world",
     "SceneWorld": "world",
+    "Scores": "evaluate",
     "Sensor": "sensor",
     "SurfaceNoise": "world",
     "Trajectory": "frames",
     "World": "world",
+    "compare": "evaluate",
+    "learn": "learn",
+    "load_world": "world",
     "open_log": "io",
     "read_log": "io",
     "read_trajectory": "io",
@@ -41,19 +49,25 @@ _HOME = {
 
 __all__ = [
     "Beams",
+    "Comparison",
     "FileError",
     "HedgerowError",
     "InputError",
+    "LearnedWorld",
     "Log",
     "MissingPackage",
     "Pose",
     "Returns",
     "Scene",
     "SceneWorld",
+    "Scores",
     "Sensor",
     "SurfaceNoise",
     "Trajectory",
     "World",
+    "compare",
+    "learn",
+    "load_world",
     "open_log",
     "read_log",
     "read_trajectory",

@@ -5,6 +5,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from rich.console import Console
+from rich.progress import TaskID
 
 
 @contextmanager
@@ -28,5 +29,27 @@ def progress_bar(title: str, total: int, console: Console | None = None) -> Gene
 
         def done(amount: int) -> None:
             bar.update(task, completed=amount)
+
+        yield done
+
+
+@contextmanager
+def stage_bar(console: Console | None = None) -> Generator[Callable[[str, int, int], None]]:
+    """Show one bar after the other for work in stages, on a terminal only.
+
+    Returns:
+        A function to call with the stage, how much of it is done, and how much there is.
+    """
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    shown = console or Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"))
+    with Progress(*columns, TimeRemainingColumn(), console=shown, disable=not shown.is_terminal) as bar:
+        tasks: dict[str, TaskID] = {}
+
+        def done(stage: str, amount: int, total: int) -> None:
+            if stage not in tasks:
+                tasks[stage] = bar.add_task(stage, total=total)
+            bar.update(tasks[stage], completed=amount)
 
         yield done

@@ -2,20 +2,22 @@
 """Logs in partitions: learners pass over them as often as they need and never hold more than one at a time."""
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.errors import InputError
 from hedgerow.log import Log
+from hedgerow.table import require_agreement
 
 if TYPE_CHECKING:
     from hedgerow.io.parquet import LogFile
 
 Parts = Callable[[], Iterable[Log]]
 """Called for a fresh pass over the partitions of a log."""
-Source = "Log | LogFile | str | Path | Parts"
 _BEAMS_PER_PART = 1_000_000
 
 
@@ -41,31 +43,41 @@ def parts_of(source: "Log | LogFile | str | Path | Parts") -> Parts:
     return lambda: _joined(log for _, log in file.iter_sweeps())
 
 
-def n_beams(parts: Parts) -> int:
-    """Count the beams of a log, in one pass."""
-    return sum(len(log) for log in parts())
+@dataclass(frozen=True, slots=True, eq=False)
+class Survey:
+    """What a first pass over a log finds."""
+
+    n_beams: int
+    n_returns: int
+    """First returns."""
+    min_range_m: float
+    max_range_m: float
+    sensor: str
+    map_origin_m: NDArray[np.float64]
 
 
-def require_limits(parts: Parts) -> tuple[float, float]:
-    """Return the range limits (min, max) that all partitions share [m].
+def survey(parts: Parts) -> Survey:
+    """Look through a log once before learning from it.
 
     Raises:
-        InputError: the log is empty, partitions differ, or a missing return means nothing for want of a maximal range.
+        InputError: the log is empty or nothing in it returned, its partitions are of different sensors, or a missing
+            return means nothing for want of a maximal range.
     """
-    limits: set[tuple[float, float]] = set()
-    total, missed = 0, False
+    n_beams = n_returns = 0
+    first: Log | None = None
     for log in parts():
-        limits.add((log.min_range_m, log.max_range_m))
-        total += len(log)
-        missed = missed or not bool(np.isfinite(log.returns.first_m).all())
-    if total == 0:
+        if first is None:
+            first = log
+        require_agreement([first, log], ("sensor", "min_range_m", "max_range_m", "map_origin_m"))
+        n_beams += len(log)
+        n_returns += int(np.count_nonzero(np.isfinite(log.returns.first_m)))
+    if first is None or n_beams == 0:
         raise InputError("log: is empty; there is nothing to learn from")
-    if len(limits) > 1:
-        raise InputError(f"log: its parts have different range limits, {sorted(limits)}; give logs of one sensor")
-    min_range_m, max_range_m = limits.pop()
-    if missed and not np.isfinite(max_range_m):
+    if n_returns == 0:
+        raise InputError(f"log: none of its {n_beams:,} beams returned; there is nothing to learn from")
+    if n_returns < n_beams and not np.isfinite(first.max_range_m):
         raise InputError("log: has missing returns but no max_range_m; say within what range nothing came back")
-    return min_range_m, max_range_m
+    return Survey(n_beams, n_returns, first.min_range_m, first.max_range_m, first.sensor, first.map_origin_m)
 
 
 def _cut(log: Log) -> Iterator[Log]:

@@ -22,9 +22,10 @@ def record_drive(world: SceneWorld, sensor: Sensor, trajectory: Trajectory, n_sw
     """Give `n_sweeps` sweeps, evenly spread over the trajectory's whole time, numbered from 0."""
     length_s = (trajectory.end_ns - trajectory.start_ns) / 1e9 - sensor.sweep_s
     for number, start_s in enumerate(np.linspace(0, length_s, n_sweeps)):
-        place = {"start_s": float(start_s), "n_sweeps": 1}
-        nominal = sensor.drive(trajectory, **place)
-        true = sensor.drive(trajectory, **place, cone=True, encoder="uniform", seed=seed + 7919 * number)
+        start = float(start_s)
+        nominal = sensor.drive(trajectory, start_s=start, n_sweeps=1)
+        wobble = seed + 7919 * number  # single sweeps have the same pulse ids
+        true = sensor.drive(trajectory, start_s=start, n_sweeps=1, cone=True, encoder="uniform", seed=wobble)
         yield _logged(world, sensor, _numbered(nominal, number), _numbered(true, number), seed)
 
 

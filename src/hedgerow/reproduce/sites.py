@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Synthetic sites for the mobile experiments of 000 §6.2: an off-road trail and a street, both made of meshes."""
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -80,11 +82,13 @@ def urban(seed: int = 0) -> SceneWorld:
     return SceneWorld(scene)
 
 
-def pass_along(offset_m: float, length_m: float, ground: object = None, height_m: float = 2.0) -> Trajectory:
+def pass_along(
+    offset_m: float, length_m: float, ground: Callable[[Array, Array], Array] | None = None, height_m: float = 2.0
+) -> Trajectory:
     """Drive along x at 5 m/s, to one side of the middle by `offset_m`; over the trail if `ground` is given [m]."""
     x = np.linspace(-length_m / 2, length_m / 2, 121)
-    y = offset_m + (1.5 * np.sin(x / 12) if callable(ground) else 0 * x)
-    z = height_m + (ground(x, y) if callable(ground) else 0 * x)
+    y = offset_m + (0 * x if ground is None else 1.5 * np.sin(x / 12))
+    z = height_m + (0 * x if ground is None else ground(x, y))
     yaw, zero = np.arctan2(np.gradient(y), np.gradient(x)), np.zeros_like(x)
     quaternion = np.stack([zero, zero, np.sin(yaw / 2), np.cos(yaw / 2)], axis=1)
     way_m = np.concatenate([[0], np.cumsum(np.hypot(np.diff(x), np.diff(y)))])

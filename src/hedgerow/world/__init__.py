@@ -1,9 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """Worlds: what beams are fired at."""
 
+from hedgerow.world.density import RangeDensity
+from hedgerow.world.elements import Gaussians, Points, Triangles
+from hedgerow.world.header import Provenance
 from hedgerow.world.hits import Hits, Pierced
+from hedgerow.world.learned import LearnedWorld, WorldSize
+from hedgerow.world.load import load_world
 from hedgerow.world.noise import SurfaceNoise
 from hedgerow.world.scene import Scene
 from hedgerow.world.world import SceneWorld, World
 
-__all__ = ["Hits", "Pierced", "Scene", "SceneWorld", "SurfaceNoise", "World"]
+__all__ = [
+    "Gaussians",
+    "Hits",
+    "LearnedWorld",
+    "Pierced",
+    "Points",
+    "Provenance",
+    "RangeDensity",
+    "Scene",
+    "SceneWorld",
+    "SurfaceNoise",
+    "Triangles",
+    "World",
+    "WorldSize",
+    "load_world",
+]

@@ -2,7 +2,7 @@
 """Tables of elements: what learned worlds are made of, what they are stored as, and how they enter a scene.
 
 Plain columns, one row per element, float64 positions in the map frame. A learner fills them, `LearnedWorld` fires at
-them, the store writes them. Nothing here is checked beyond shapes: `Scene` checks values when it is built.
+them, the store writes them. Only lengths are checked here; `check.py` checks the rest when a world is made of them.
 """
 
 from dataclasses import dataclass, fields
@@ -46,7 +46,20 @@ class Elements:
 
     def settings(self) -> dict[str, Any]:
         """Return what is not an array, by name."""
-        return {each.name: getattr(self, each.name) for each in fields(self) if each.name not in self.columns()}
+        columns = self.columns()
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.name not in columns}
+
+    def centre_m(self) -> NDArray[np.float64]:
+        """Return the (N, 3) middles of the elements, map frame."""
+        raise NotImplementedError
+
+    def bounds_m(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the (N, 3) low and high corners of boxes outside of which no ray meets the element, map frame."""
+        raise NotImplementedError
+
+    def n_parameters(self) -> int:
+        """Count the numbers that define the elements as 000 §6.2.6 does: its Tables 8 and 9 can be compared."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,6 +96,21 @@ class Gaussians(Elements):
             "label": np.full(n, _UNLABELLED, dtype=np.uint16),
         }
         return cls(**(columns | settings))
+
+    def centre_m(self) -> NDArray[np.float64]:
+        """Return the (N, 3) means, map frame."""
+        return self.mean_m
+
+    def bounds_m(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the boxes around the tau-ellipsoids."""
+        # Raising eigenvalues to the floor adds at most its square to any variance.
+        variance = np.einsum("nii->ni", self.covariance_m2) + self.min_sigma_m**2
+        half = self.tau * np.sqrt(variance)
+        return self.mean_m - half, self.mean_m + half
+
+    def n_parameters(self) -> int:
+        """Count 10 each: mean 3, covariance 6, permeability (or extinction) 1."""
+        return 10 * len(self)
 
     def add_to(self, scene: Scene) -> None:
         """Add all elements to a scene, in order."""
@@ -129,6 +157,18 @@ class Triangles(Elements):
         }
         return cls(**(columns | settings))
 
+    def centre_m(self) -> NDArray[np.float64]:
+        """Return the (N, 3) means of the corners, map frame."""
+        return self.corners_m.mean(axis=1)
+
+    def bounds_m(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the boxes around the corners."""
+        return self.corners_m.min(axis=1), self.corners_m.max(axis=1)
+
+    def n_parameters(self) -> int:
+        """Count 9 each (three corners, shared ones too, as 000 does), and 1 for permeability if any lets rays pass."""
+        return (10 if (self.permeability > 0).any() else 9) * len(self)
+
     def add_to(self, scene: Scene) -> None:
         """Add all elements to a scene, in order."""
         scene.add_mesh(
@@ -160,3 +200,28 @@ class Points(Elements):
     pick: Literal["nearest", "first"] = "nearest"
     """Which point gives the range: the nearest to the ray's line (000 §4.2), or the first along it (001 §4.3.2)."""
     noise: SurfaceNoise = NOISELESS
+    """Range noise by incidence angle, that of a surface (000 §4.2)."""
+
+    @classmethod
+    def plain(cls, position_m: NDArray[np.float64], normal: NDArray[np.float32], **settings: Any) -> Self:
+        """Make points of unknown intensity and label; settings may replace any column."""
+        n = len(position_m)
+        columns: dict[str, Any] = {
+            "position_m": position_m,
+            "normal": normal,
+            "intensity": np.full(n, np.nan, dtype=np.float32),
+            "label": np.full(n, _UNLABELLED, dtype=np.uint16),
+        }
+        return cls(**(columns | settings))
+
+    def centre_m(self) -> NDArray[np.float64]:
+        """Return the (N, 3) positions, map frame."""
+        return self.position_m
+
+    def bounds_m(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the boxes around the spheres of `reach_m`."""
+        return self.position_m - self.reach_m, self.position_m + self.reach_m
+
+    def n_parameters(self) -> int:
+        """Count 3 each: the position."""
+        return 3 * len(self)

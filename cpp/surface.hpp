@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// A triangle mesh through points with normals: robust implicit moving least squares (Oztireli et al. 2009) on the nodes
+// of a sparse grid, then marching cubes. Only blocks of nodes near points exist.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "thin.hpp"
+
+namespace hedgerow {
+
+struct SurfaceSettings {
+    double node_m;              // spacing of the nodes; the grid is anchored at the map's zero
+    float kernel_m;             // points within it define the surface at a node
+    float reach_m;              // where those are too few, points within this do
+    std::uint32_t min_neighbours;
+    float sigma_residual_m;     // how far off the surface a point may lie before it loses weight
+    float sigma_normal;         // how far its normal may differ before it loses weight
+    int rounds;                 // of reweighting
+    float max_gap_m;            // triangles farther than this from any point are dropped
+    std::array<std::int64_t, 4> cubes;  // only cubes with x in [0], [1] and y in [2], [3], ends excluded [nodes]
+};
+
+struct SurfacePoints {
+    std::span<const double> position_m;  // 3 per grain
+    std::span<const float> normal;       // 3 per grain
+    std::span<const float> weight;       // how much each counts
+    std::span<const Grain> grains;
+};
+
+struct SurfaceMesh {
+    std::vector<double> corners_m;  // 9 per triangle, anticlockwise seen from where the sensor was
+    std::vector<float> intensity, intensity_sigma;  // of the points nearby; NaN and 0 if unknown
+    std::vector<std::uint16_t> label;               // most frequent nearby; the smaller of equals
+};
+
+SurfaceMesh make_surface(const SurfacePoints& points, const SurfaceSettings& settings, int threads);
+
+}  // namespace hedgerow

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The application that commands register with, and how they print."""
+
+from collections.abc import Iterable
+
+from cyclopts import App
+from rich.console import Console
+
+from hedgerow import __version__
+
+app = App(
+    name="hedgerow",
+    help="A lidar simulator for worlds that a laser sees partly through: grass, shrubs, trees, fences.",
+    version=__version__,
+)
+out = Console(highlight=False, markup=False, soft_wrap=True)
+
+
+def print_pairs(pairs: Iterable[tuple[str, str]]) -> None:
+    """Print labels and texts in two columns."""
+    from rich.table import Table
+    from rich.text import Text  # as Text, brackets in names are not taken for markup
+
+    table = Table.grid(padding=(0, 2))
+    for label, text in pairs:
+        table.add_row(Text(label, style="bold"), Text(text))
+    out.print(table)
+
+
+def print_table(columns: tuple[str, ...], rows: list[list[str]]) -> None:
+    """Print rows under headings."""
+    # By hand: a rich table folds its cells to 80 columns when the output is piped.
+    table = [list(columns), *rows]
+    widths = [max(len(row[i]) for row in table) for i in range(len(columns))]
+    for row in table:
+        out.print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands that show what there is: info, sensors, models."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from hedgerow.cli.app import app, out, print_pairs, print_table
+
+
+@app.command
+def info(file: Path, /) -> None:
+    """Say what is in a file: a log (Parquet file or folder) or a trajectory (TUM or KITTI text).
+
+    Parameters
+    ----------
+    file
+        for example drive.parquet, drive.log or poses.tum
+    """
+    from hedgerow.io.describe import describe
+
+    print_pairs(describe(file).items())
+
+
+@app.command
+def sensors(
+    name: str | None = None,
+    /,
+    *,
+    rate_hz: float | None = None,
+    picture: Annotated[Path | None, Parameter(name=["--picture", "-o"])] = None,
+) -> None:
+    """List the catalogue of lidars, or show one of them and draw its scan pattern.
+
+    Parameters
+    ----------
+    name
+        a name of the catalogue, for example hdl-64e, or a TOML file of your own
+    rate_hz
+        turns per second; default: the sensor's usual rate
+    picture
+        where to draw the scan pattern; default: NAME.png in this folder
+    """
+    from hedgerow.sensor import Sensor, describe
+    from hedgerow.sensor.picture import draw_pattern
+
+    if name is None:
+        print_table(describe.COLUMNS, [list(row.values()) for row in describe.catalogue_rows()])
+        out.print("hedgerow sensors NAME shows one of them with its scan pattern")
+        return
+    is_file = name.lower().endswith(".toml")
+    sensor = Sensor.load(name, rate_hz) if is_file else Sensor.named(name, rate_hz)
+    path = picture or Path(f"{sensor.name}.png")
+    draw_pattern(sensor, path)
+    print_pairs(describe.details(sensor))
+    out.print(f"scan pattern drawn in {path}")
+
+
+@app.command
+def models(name: str | None = None, /) -> None:
+    """List the models that a log can be learned as, or the parameters of one.
+
+    Parameters
+    ----------
+    name
+        for example voxel
+    """
+    from hedgerow.errors import InputError
+    from hedgerow.learn.models import MODELS
+
+    if name is None:
+        print_table(("model", "when to use it"), [[each, MODELS[each].about] for each in MODELS])
+        out.print("hedgerow models NAME lists the parameters of one")
+        return
+    if name not in MODELS:
+        raise InputError(f"{name}: there is no such model; there are {', '.join(MODELS)}")
+    fields = MODELS[name].parameters.model_fields
+    rows = [[key, str(field.default), (field.description or "").replace("\n", " ")] for key, field in fields.items()]
+    print_table(("parameter", "default", "meaning"), rows)

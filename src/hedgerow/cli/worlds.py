@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands that make worlds and logs: learn, fire at a demonstration."""
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import App, Parameter
+
+from hedgerow.cli.app import app, out
+
+
+@app.command
+def learn(
+    log: Path,
+    /,
+    *,
+    world: Annotated[Path, Parameter(name=["--output", "-o"])],
+    model: str = "hybrid",
+    settings: Annotated[list[str] | None, Parameter(name=["--set", "-s"], negative=())] = None,
+) -> None:
+    """Learn a world from a log and write it to a folder.
+
+    Parameters
+    ----------
+    log
+        a Parquet log, file or folder; larger than memory is fine
+    world
+        the folder to write, by custom NAME.world
+    model
+        points, surface, permeable-surface, voxel, topdown, bottomup or hybrid; hedgerow models says when to use which
+    settings
+        parameters of the model, each NAME=VALUE; hedgerow models NAME lists them
+    """
+    import hedgerow as hr
+    from hedgerow.progress import stage_bar
+
+    start = time.perf_counter()
+    parameters = dict(_setting(text) for text in settings or [])
+    with stage_bar() as progress:
+        learned = hr.learn(log, model, progress=progress, **parameters)
+        learned.save(world)
+    size, took_s = learned.size(), time.perf_counter() - start
+    elements = ", ".join(f"{n:,} {name}" for name, n in size.tables.items())
+    beams = learned.header.provenance.n_beams
+    out.print(f"learned a {model} world of {elements} from {beams:,} beams in {took_s:.1f} s")
+    out.print(f"wrote {world} ({size.parameters:,} parameters, {size.bytes / 1e6:.1f} MB in memory)")
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    import json
+
+    from hedgerow.errors import InputError
+
+    name, sign, value = text.partition("=")
+    if not sign or not name:
+        raise InputError(f"--set {text}: expected NAME=VALUE")
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, value  # a word
+
+
+@app.command
+def demo(*, folder: Annotated[Path, Parameter(name=["--folder", "-o"])] = Path("out"), seed: int = 7) -> None:
+    """Drive an HDL-64E down a lane between hedgerows and write what it sees.
+
+    Parameters
+    ----------
+    folder
+        where to write demo.parquet and demo.png; made if it does not exist
+    seed
+        same seed, same answer
+    """
+    from hedgerow.demo import lane_trajectory, lane_world
+    from hedgerow.io import write_log
+    from hedgerow.io.atomic import make_folder
+    from hedgerow.progress import progress_bar
+    from hedgerow.sensor import Sensor
+    from hedgerow.view.sweep import draw_sweep
+
+    make_folder(folder)
+    start = time.perf_counter()
+    world = lane_world()
+    world.scene.build()
+    out.print(f"built a lane of {world.scene.n_elements:,} elements in {time.perf_counter() - start:.1f} s")
+    sensor = Sensor.named("hdl-64e")
+    beams = sensor.drive(lane_trajectory(), n_sweeps=50)
+    start = time.perf_counter()
+    with progress_bar("firing", len(beams)) as progress:
+        log = world.fire(beams, seed, sensor=sensor, progress=progress)
+    took_s, driven_s = time.perf_counter() - start, 50 * sensor.sweep_s
+    out.print(
+        f"fired {len(beams):,} pulses of an {sensor.name} (50 sweeps, {driven_s:.0f} s of driving) in {took_s:.2f} s: "
+        f"{len(beams) / took_s / 1e6:.1f} million pulses/s, {driven_s / took_s:.1f} times real time"
+    )
+    out.print(f"{log.returns.hit.mean():.1%} of the pulses returned")
+    log_path, picture_path = folder / "demo.parquet", folder / "demo.png"
+    write_log(log, log_path)
+    draw_sweep(log.select(sweep=25), picture_path, "HDL-64E in a lane between hedgerows, sweep 25")
+    out.print(f"wrote {log_path} (the log) and {picture_path} (sweep 25 from above and as a range image)")
+    out.print(f"next: hedgerow info {log_path}    hedgerow sensors    .venv/bin/python examples/01_first_sweep.py")
+
+
+tune = App(name="tune", help="Train what learners use.")
+app.command(tune)
+
+
+@tune.command
+def classifier(
+    log: Path,
+    /,
+    *,
+    output: Annotated[Path, Parameter(name=["--output", "-o"])],
+    volume_labels: list[int] | None = None,
+    seed: int = 0,
+) -> None:
+    """Train the classifier of surface and volume on a labelled log and write its parameters to a TOML file.
+
+    Use them with hedgerow learn LOG -o SITE.world --set classifier=FILE.toml
+
+    Parameters
+    ----------
+    log
+        a Parquet log with labels; returns labelled 0 are left out
+    output
+        the TOML file to write
+    volume_labels
+        labels of what is a volume; default: 70, SemanticKITTI's vegetation
+    seed
+        same seed, same answer
+    """
+    import hedgerow as hr
+    from hedgerow.io.atomic import atomic_file
+    from hedgerow.learn.tune import tune_classifier
+    from hedgerow.progress import progress_bar
+    from hedgerow.world.toml import dumps
+
+    rounds = 30
+    with progress_bar("tuning", rounds) as progress:
+        found, score = tune_classifier(
+            hr.read_log(log), volume_labels or [70], seed=seed, max_rounds=rounds, progress=progress
+        )
+    with atomic_file(output) as path:
+        path.write_text(dumps({"parameters": found.model_dump()}), encoding="utf-8")
+    out.print(f"weighted accuracy {score:.3f}; wrote {output}")

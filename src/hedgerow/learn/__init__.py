@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Learning worlds from logs.
+
+    world = hr.learn(log, model="voxel", side_m=0.2)
+
+models.py lists the models, one module each has their learners.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hedgerow.errors import InputError
+from hedgerow.log import Log
+
+if TYPE_CHECKING:
+    from hedgerow.io.parquet import LogFile
+    from hedgerow.learn.parts import Parts
+    from hedgerow.learn.stages import Report
+    from hedgerow.world import LearnedWorld
+
+__all__ = ["learn"]
+
+
+def learn(
+    source: "Log | LogFile | str | Path | Parts",
+    model: str = "hybrid",
+    *,
+    progress: "Report | None" = None,
+    **parameters: Any,
+) -> "LearnedWorld":
+    """Learn a world from a log.
+
+    Args:
+        source: a log; or a Parquet log's path or `open_log` of it, which may be larger than memory; or a function that
+            gives the partitions of a log anew each time it is called.
+        model: points, surface, permeable-surface, voxel, topdown, bottomup or hybrid.
+        progress: called with (stage, beams done, beams in all).
+        parameters: of the model; `hedgerow models NAME` lists them.
+
+    Returns:
+        A world to fire at, to ask for likelihoods, and to save.
+
+    Raises:
+        InputError: unknown model or parameter, or a log that cannot be learned from; says why.
+        FileError: the log cannot be read.
+    """
+    # Here, because the learners bring pydantic, scipy and the engine along.
+    from hedgerow.learn.models import MODELS, Job
+    from hedgerow.learn.parts import parts_of, survey
+    from hedgerow.learn.stages import Stages
+    from hedgerow.world import LearnedWorld
+    from hedgerow.world.header import Provenance
+
+    if model not in MODELS:
+        raise InputError(f"model: there is no {model!r}; there are {', '.join(MODELS)}")
+    recipe = MODELS[model]
+    checked = recipe.with_parameters(model, parameters)
+    parts = parts_of(source)
+    found = survey(parts)
+    tables = recipe.learn(Job(parts, found, Stages(found.n_beams, progress)), checked)
+    return LearnedWorld(
+        *tables,
+        kind=model,
+        parameters=checked.model_dump(mode="json"),
+        min_range_m=found.min_range_m,
+        max_range_m=found.max_range_m,
+        map_origin_m=found.map_origin_m,
+        provenance=Provenance(sensor=found.sensor, log=_name_of(source), n_beams=found.n_beams),
+    )
+
+
+def _name_of(source: object) -> str:
+    if isinstance(source, str | Path):
+        return Path(source).name
+    path: object = getattr(source, "path", "")
+    return Path(path).name if isinstance(path, str | Path) else ""

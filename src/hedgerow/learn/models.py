@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The models a log can be learned as, each a short recipe over the learners. A new kind of world is one row more."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from hedgerow.errors import InputError
+from hedgerow.learn.bottomup import BottomupParameters, learn_bottomup
+from hedgerow.learn.classify import ClassifierParameters, learn_volume_map, volume_part
+from hedgerow.learn.noise import fit_noise
+from hedgerow.learn.parts import Parts, Survey
+from hedgerow.learn.permeability import count, with_permeability
+from hedgerow.learn.points import PointsParameters, learn_points
+from hedgerow.learn.stages import Stages
+from hedgerow.learn.surface import SurfaceParameters, learn_surface
+from hedgerow.learn.topdown import TopdownParameters, learn_topdown
+from hedgerow.learn.voxel import VoxelParameters, learn_voxel
+from hedgerow.log import Log
+from hedgerow.world.elements import Gaussians, Points, Triangles
+
+Table = Gaussians | Triangles | Points
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class CountParameters(BaseModel):
+    """How permeability is counted."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    window_m: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 0.5
+    """A triangle is hit by returns this near to it (the offset of 000, "relatively insensitive")."""
+    prior_hits: NotNegative = 0.0
+    """Hits that every element starts with; 001 Table 4.1 took 0 for ellipsoids and 1 for triangles."""
+    prior_passes: NotNegative = 0.0
+    """Passes that every element starts with; 001 took 1 for ellipsoids and 2 for triangles."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a recipe works on."""
+
+    parts: Parts
+    survey: Survey
+    stages: Stages
+
+    def permeable(self, tables: tuple[Gaussians | Triangles, ...], how: CountParameters) -> tuple[Table, ...]:
+        """Count the permeability of all elements and drop those that were never hit."""
+        counts = count(
+            self.parts,
+            tables,
+            max_range_m=self.survey.max_range_m,
+            window_m=how.window_m,
+            progress=self.stages.meter("counting hits and passes"),
+        )
+        return with_permeability(tables, counts, prior_hits=how.prior_hits, prior_passes=how.prior_passes)
+
+
+class PermeableSurfaceParameters(SurfaceParameters, CountParameters):
+    """How a permeable surface is learned."""
+
+
+class PermeableVoxelParameters(VoxelParameters, CountParameters):
+    """How a voxel world is learned."""
+
+
+class PermeableTopdownParameters(TopdownParameters, CountParameters):
+    """How a top-down world is learned."""
+
+
+class PermeableBottomupParameters(BottomupParameters, CountParameters):
+    """How a bottom-up world is learned."""
+
+
+class HybridParameters(CountParameters):
+    """How a hybrid world is learned: surface and volume each by its own model."""
+
+    classifier: ClassifierParameters = ClassifierParameters()
+    """What is surface and what is volume."""
+    surface: SurfaceParameters = SurfaceParameters()
+    """How the surface is learned."""
+    topdown: TopdownParameters = TopdownParameters()
+    """How the volumes are learned."""
+
+
+def _points(job: Job, parameters: PointsParameters) -> tuple[Table, ...]:
+    return (learn_points(job.parts, parameters, progress=job.stages.meter("keeping points")),)
+
+
+def _surface(job: Job, parameters: SurfaceParameters) -> tuple[Triangles]:
+    triangles = learn_surface(job.parts, parameters, progress=job.stages.meter("fitting the surface"))
+    noise = fit_noise(job.parts, triangles, progress=job.stages.meter("fitting range noise"))
+    return (replace(triangles, noise=noise),)
+
+
+def _permeable_surface(job: Job, parameters: PermeableSurfaceParameters) -> tuple[Table, ...]:
+    return job.permeable(_surface(job, _only(SurfaceParameters, parameters)), parameters)
+
+
+def _voxel(job: Job, parameters: PermeableVoxelParameters) -> tuple[Table, ...]:
+    own = _only(VoxelParameters, parameters)
+    return job.permeable((learn_voxel(job.parts, own, progress=job.stages.meter("summing up voxels")),), parameters)
+
+
+def _topdown(job: Job, parameters: PermeableTopdownParameters) -> tuple[Table, ...]:
+    own = _only(TopdownParameters, parameters)
+    return job.permeable((learn_topdown(job.parts, own, progress=job.stages.meter("clustering")),), parameters)
+
+
+def _bottomup(job: Job, parameters: PermeableBottomupParameters) -> tuple[Table, ...]:
+    own = _only(BottomupParameters, parameters)
+    return job.permeable((learn_bottomup(job.parts, own, progress=job.stages.meter("growing regions")),), parameters)
+
+
+def _hybrid(job: Job, parameters: HybridParameters) -> tuple[Table, ...]:
+    stages = job.stages
+    is_volume = learn_volume_map(job.parts, parameters.classifier, progress=stages.meter("telling surface from volume"))
+
+    def volume_parts() -> Iterator[Log]:
+        return (volume_part(log, is_volume) for log in job.parts())
+
+    triangles = learn_surface(
+        job.parts, parameters.surface, keep=lambda p: ~is_volume(p), progress=stages.meter("fitting the surface")
+    )
+    noise = fit_noise(job.parts, triangles, progress=stages.meter("fitting range noise"))
+    tables: tuple[Gaussians | Triangles, ...] = (replace(triangles, noise=noise),)
+    if any(log.returns.hit.any() for log in volume_parts()):
+        tables += (learn_topdown(volume_parts, parameters.topdown, progress=stages.meter("clustering volumes")),)
+    return job.permeable(tables, parameters)
+
+
+def _only(kind: type[Any], parameters: BaseModel) -> Any:
+    """The part of some parameters that one learner knows."""
+    return kind(**{name: getattr(parameters, name) for name in kind.model_fields})
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """One way to learn a world."""
+
+    about: str
+    """When to use it."""
+    parameters: type[BaseModel]
+    learn: Callable[[Job, Any], tuple[Table, ...]]
+
+    def with_parameters(self, name: str, values: dict[str, Any]) -> BaseModel:
+        """Check what the user asked for.
+
+        Raises:
+            InputError: unknown name or value out of bounds; says which and what there is.
+        """
+        try:
+            return self.parameters(**values)
+        except ValidationError as error:
+            first = error.errors()[0]
+            field = ".".join(str(part) for part in first["loc"])
+            if first["type"] == "extra_forbidden":
+                known = ", ".join(self.parameters.model_fields)
+                raise InputError(f"{field}: model {name} has no such parameter; it has {known}") from None
+            raise InputError(f"{field or name}: {first['msg']}, found {first['input']!r}") from None
+
+
+MODELS: dict[str, Model] = {
+    "points": Model("remembers every return; a baseline that sees through walls", PointsParameters, _points),
+    "surface": Model("solid triangles; for roads, walls and ground alone", SurfaceParameters, _surface),
+    "permeable-surface": Model(
+        "triangles that let beams pass; for fences and ground", PermeableSurfaceParameters, _permeable_surface
+    ),
+    "voxel": Model("a Gaussian per voxel; quick, scales to any site", PermeableVoxelParameters, _voxel),
+    "topdown": Model("Gaussians by recursive K-means; best for vegetation", PermeableTopdownParameters, _topdown),
+    "hybrid": Model("surface where it is one, Gaussians elsewhere; the best start", HybridParameters, _hybrid),
+    "bottomup": Model("Gaussians grown from small ones; compact", PermeableBottomupParameters, _bottomup),
+}

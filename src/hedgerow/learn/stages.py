@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Progress over the stages of learning: which one it is, and how far."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+Report = Callable[[str, int, int], object]
+"""Called with the stage, how many beams of it are done, and how many there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """Gives each stage its own meter."""
+
+    n_beams: int
+    report: Report | None = None
+
+    def meter(self, stage: str) -> Callable[[int], None] | None:
+        """Return what a stage calls with the number of beams done; None if nobody watches."""
+        report = self.report
+        if report is None:
+            return None
+        report(stage, 0, self.n_beams)
+        return lambda done: _tell(report, stage, done, self.n_beams)
+
+
+def _tell(report: Report, stage: str, done: int, total: int) -> None:
+    report(stage, min(done, total), total)

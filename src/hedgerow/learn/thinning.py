@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Grains: the points of a log summed up over fine voxels, tile by tile, with bounded memory.
+
+What stands close together says the same about a surface, so learners work on grains: one row per occupied voxel (and
+label), with the number of points, their mean position, the direction to the sensor and their intensities. A parked
+sensor that sees one wall a million times costs no more than one that drives past.
+
+Grains are mergeable: positions and directions are summed as whole numbers, so neither the order of the points nor the
+partitions of the log change a bit of them. Intensities are summed as float64, exact but for rounding.
+"""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow import _core
+from hedgerow.errors import InputError
+from hedgerow.log import Log
+
+_UNIT = 1 << 20  # steps of offset per voxel and of direction per unit, as in cpp/thin.hpp
+
+GRAIN = np.dtype(
+    [
+        ("count", np.int64),
+        ("offset", np.int64, 3),
+        ("toward", np.int64, 3),
+        ("n_intensity", np.int64),
+        ("intensity", np.float64),
+        ("intensity_squared", np.float64),
+        ("voxel", np.int32, 3),
+        ("label", np.uint16),
+        ("spare", np.uint16),
+    ]
+)
+"""One row per grain, byte for byte the struct in cpp/thin.hpp."""
+Grains = NDArray[np.void]
+Tile = tuple[int, int]
+
+_MAX_VOXELS = (1 << 21) - 8  # per axis in one call: the native code packs three of them into 64 bits
+_POINTS_AT_ONCE = 2_000_000
+
+
+def thin(
+    position_m: NDArray[np.float64],
+    toward: NDArray[np.float32],
+    voxel_m: float,
+    *,
+    intensity: NDArray[np.float32] | None = None,
+    label: NDArray[np.uint16] | None = None,
+    threads: int = 0,
+) -> tuple[Grains, NDArray[np.uint32]]:
+    """Sum up points over voxels.
+
+    Args:
+        position_m: (N, 3) map frame.
+        toward: (N, 3) unit vectors from the point to the sensor, map frame.
+        voxel_m: side of a voxel; the grid is anchored at the map's zero.
+        intensity: (N,) NaN where unknown. Default: unknown.
+        label: (N,). Default: 0.
+        threads: 0 for all; the result does not depend on it.
+
+    Returns:
+        Grains ordered by voxel (z, y, x) and label, and the (N,) grain of each point.
+
+    Raises:
+        InputError: the points span more than two million voxels, or lie too far from the map's zero.
+    """
+    n = len(position_m)
+    require_spread(position_m, voxel_m)
+    rows, grain_of = _core.thin(
+        np.ascontiguousarray(position_m, dtype=np.float64),
+        np.ascontiguousarray(toward, dtype=np.float32),
+        np.full(n, np.nan, dtype=np.float32) if intensity is None else np.ascontiguousarray(intensity),
+        np.zeros(n, dtype=np.uint16) if label is None else np.ascontiguousarray(label),
+        voxel_m,
+        threads,
+    )
+    return _as_grains(rows), grain_of
+
+
+def merge(grains: Grains, *, threads: int = 0) -> Grains:
+    """Add up the grains of one voxel and label; the result is ordered as by `thin`."""
+    return _as_grains(_core.merge_grains(as_bytes(grains), threads))
+
+
+def positions_m(grains: Grains, voxel_m: float) -> NDArray[np.float64]:
+    """Return the (N, 3) mean position of the points of each grain, map frame."""
+    within = grains["offset"] / (grains["count"][:, None] * float(_UNIT))
+    return (grains["voxel"] + within) * voxel_m
+
+
+def towards(grains: Grains) -> NDArray[np.float32]:
+    """Return the (N, 3) mean direction from the points of each grain to the sensor; shorter than 1 if they differ."""
+    return (grains["toward"] / (grains["count"][:, None] * float(_UNIT))).astype(np.float32)
+
+
+def as_bytes(grains: Grains) -> NDArray[np.uint8]:
+    """Return the (N, 96) bytes of grains, as the native code takes them."""
+    return np.ascontiguousarray(grains).view(np.uint8).reshape(len(grains), GRAIN.itemsize)
+
+
+def points_of(log: Log) -> dict[str, Any]:
+    """Return the points of all returns of a log: position_m, toward, intensity and label (None where absent)."""
+    hit = log.returns.hit
+    pulse = np.nonzero(hit)[0]
+    intensity, label = log.returns.intensity, log.returns.label
+    return {
+        "position_m": log.points(),
+        "toward": -log.beams.direction[pulse],
+        "intensity": None if intensity is None else intensity[hit],
+        "label": None if label is None else label[hit],
+    }
+
+
+def require_spread(position_m: NDArray[np.float64], voxel_m: float) -> None:
+    """Raise InputError if points are not finite, or too far apart or too far out for a grid of voxels."""
+    if not len(position_m):
+        return
+    low, high = position_m.min(axis=0), position_m.max(axis=0)
+    if not (np.isfinite(low).all() and np.isfinite(high).all()):
+        raise InputError("position_m: holds NaN or infinity; every number must be finite")
+    extent_m = float((high - low).max())
+    if extent_m >= _MAX_VOXELS * voxel_m:
+        limit_km = _MAX_VOXELS * voxel_m / 1000
+        raise InputError(
+            f"points: span {extent_m / 1000:.6g} km, more than the {limit_km:.0f} km that voxels of {voxel_m:g} m allow; "
+            "check the poses, or learn in parts"
+        )
+    if float(np.maximum(np.abs(low), np.abs(high)).max()) >= (2**31 - 2) * voxel_m:
+        raise InputError("points: lie too far from the map's zero; subtract a map origin first")
+
+
+class GrainStore:
+    """Grains by square tiles with a halo; kept in memory up to a budget, in temporary files beyond it.
+
+    A context manager: the files go when it is left.
+    """
+
+    def __init__(self, *, voxel_m: float, tile_m: float, halo_m: float, budget_bytes: float, threads: int = 0) -> None:
+        """Make an empty store.
+
+        Args:
+            voxel_m: side of a voxel.
+            tile_m: side of a tile in x and y; inf for a single tile. At least twice the halo.
+            halo_m: each tile also holds what lies this close to it.
+            budget_bytes: memory for grains before they go to files.
+            threads: 0 for all.
+        """
+        if not tile_m >= 2 * halo_m:
+            raise InputError(f"tile_m: is {tile_m:g}, expected at least {2 * halo_m:g}, twice the halo")
+        self._voxel_m, self._tile_m, self._halo_m = voxel_m, tile_m, halo_m
+        self._budget_bytes, self._threads = budget_bytes, threads
+        self._pending: list[dict[str, Any]] = []
+        self._n_pending = 0
+        self._held: dict[Tile, list[Grains]] = {}
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._on_disk: set[Tile] = set()
+
+    def __enter__(self) -> Self:
+        """Use the store in a with statement."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Remove the temporary files."""
+        if self._folder is not None:
+            self._folder.cleanup()
+
+    def add(self, points: dict[str, Any]) -> None:
+        """Add points as `points_of` gives them."""
+        self._pending.append(points)
+        self._n_pending += len(points["position_m"])
+        if self._n_pending >= _POINTS_AT_ONCE:
+            self._sum_up()
+
+    def tiles(self) -> list[Tile]:
+        """List the tiles that have grains in themselves or in their halo, in order."""
+        self._sum_up()
+        return sorted(self._held.keys() | self._on_disk)
+
+    def grains(self, tile: Tile) -> Grains:
+        """Return the merged grains of a tile and its halo."""
+        return merge(np.concatenate([*self._from_disk(tile), *self._held.get(tile, [])]), threads=self._threads)
+
+    def _sum_up(self) -> None:
+        for names in _like(self._pending):
+            joined = {name: np.concatenate([part[name] for part in names]) for name in names[0]}
+            grains, _ = thin(voxel_m=self._voxel_m, threads=self._threads, **joined)
+            for tile, rows in self._split(grains):
+                self._held.setdefault(tile, []).append(rows)
+        self._pending, self._n_pending = [], 0
+        if self._n_held_bytes() > self._budget_bytes:
+            self._held = {tile: [merge(np.concatenate(rows))] for tile, rows in self._held.items()}
+            if self._n_held_bytes() > self._budget_bytes / 2:  # less would soon be too much again
+                self._spill()
+
+    def _split(self, grains: Grains) -> Iterator[tuple[Tile, Grains]]:
+        if np.isinf(self._tile_m):
+            yield (0, 0), grains
+            return
+        at_m = (grains["voxel"][:, :2] + 0.5) * self._voxel_m
+        low = np.floor((at_m - self._halo_m) / self._tile_m).astype(np.int64)
+        high = np.floor((at_m + self._halo_m) / self._tile_m).astype(np.int64)
+        for x, y in ((False, False), (True, False), (False, True), (True, True)):
+            # Near a border a grain belongs to two tiles, near a corner to four.
+            tile_x, tile_y = (high if x else low)[:, 0], (high if y else low)[:, 1]
+            rows = np.nonzero((tile_x != low[:, 0]) | (not x))[0]
+            rows = rows[(tile_y[rows] != low[rows, 1]) | (not y)]
+            for tile, chosen in _groups(tile_x[rows], tile_y[rows]):
+                yield tile, grains[rows[chosen]]
+
+    def _n_held_bytes(self) -> int:
+        return sum(rows.nbytes for parts in self._held.values() for rows in parts)
+
+    def _spill(self) -> None:
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="hedgerow-")
+        for tile, parts in self._held.items():
+            with self._path(tile).open("ab") as file:
+                for rows in parts:
+                    rows.tofile(file)
+            self._on_disk.add(tile)
+        self._held = {}
+
+    def _from_disk(self, tile: Tile) -> list[Grains]:
+        return [np.fromfile(self._path(tile), dtype=GRAIN)] if tile in self._on_disk else []
+
+    def _path(self, tile: Tile) -> Path:
+        assert self._folder is not None
+        return Path(self._folder.name) / f"{tile[0]}_{tile[1]}.grains"
+
+
+def _groups(x: NDArray[np.int64], y: NDArray[np.int64]) -> Iterator[tuple[Tile, NDArray[np.intp]]]:
+    """Give each pair (x, y) that occurs and where, in order."""
+    if not len(x):
+        return
+    x0, y0 = int(x.min()), int(y.min())
+    width = int(x.max()) - x0 + 1
+    number = (y - y0) * width + (x - x0)
+    # Small integers sort in linear time.
+    number = number.astype(np.uint16) if number.max() < 1 << 16 else number
+    order = np.argsort(number, kind="stable")
+    ends = np.cumsum(np.bincount(number))
+    start = 0
+    for i, end in enumerate(ends.tolist()):
+        if end > start:
+            yield (i % width + x0, i // width + y0), order[start:end]
+        start = end
+
+
+def _like(parts: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Group parts in order by which columns they have: logs with and without labels do not concatenate."""
+    groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for part in parts:
+        present = {name: column for name, column in part.items() if column is not None}
+        groups.setdefault(tuple(present), []).append(present)
+    return list(groups.values())
+
+
+def _as_grains(rows: Any) -> Grains:
+    return np.asarray(rows).reshape(-1).view(GRAIN)

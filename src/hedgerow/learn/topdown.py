@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The top-down world: K-means, again within each cluster, a Gaussian for each small one (000 §3.3.3, "Top Down").
+
+After Kalaiah and Varshney (2005), with K = 10 and several starts. Clusters follow the data where voxels cut through it.
+A cloud of up to `cell_points` is clustered in one piece. A larger one is first cut into cells by the same K-means on a
+sample of it (cells.py), goes to temporary files cell by cell, and each cell is then clustered for itself, so memory
+stays bounded whatever the size of the log. The result depends on parameters and points alone: not on the order of the
+points, nor on how the log is cut into parts, nor on the number of threads.
+"""
+
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from hedgerow import _core
+from hedgerow.errors import InputError
+from hedgerow.learn.cells import CellFiles, CellTree, PointSample
+from hedgerow.learn.moments import RECORD, Moments, records_of
+from hedgerow.learn.statistics import Parts, Progress, require_points, require_same_map
+from hedgerow.log import Log
+from hedgerow.world.elements import Gaussians
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+_SAMPLE_PER_CLUSTER = 20
+_CELLS = 1 << 32  # roots of cells are numbered from here, those of the cuts between cells from 1, one piece is 0
+
+
+class TopdownParameters(BaseModel):
+    """What the top-down learner can be told."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, strict=True)
+
+    clusters: Annotated[int, Field(ge=2, le=64)] = 10
+    """Means at each level (K in 000; 002 took 2)."""
+    split_points: Annotated[int, Field(ge=2)] = 120
+    """Clusters with fewer points are not split any more (N_p in 000)."""
+    min_points: Annotated[int, Field(ge=1)] = 1
+    """Clusters that end up with fewer points are left out."""
+    start: Literal["partition", "points"] = "partition"
+    """K-means starts from the means of a random partition, or from randomly chosen points."""
+    restarts: Annotated[int, Field(ge=1, le=1000)] = 3
+    """Starts of each K-means; the one with the least variation within clusters is kept."""
+    iterations: Annotated[int, Field(ge=1)] = 30
+    """At most so many rounds of K-means for each start."""
+    tolerance: Annotated[float, Field(ge=0, lt=1)] = 1e-4
+    """K-means has settled when a round lessens the variation by less than this share."""
+    tau: Positive = 3.5
+    """A ray meets an element up to this Mahalanobis distance; 002 took 2."""
+    min_sigma_m: Positive = 0.001
+    """Floor of an element's standard deviations, so that flat ones and single points stay valid."""
+    seed: Annotated[int, Field(ge=0, lt=2**64)] = 0
+    """Of the random starts."""
+    cell_points: Annotated[int, Field(ge=100)] = 2_000_000
+    """Most points, roughly, that are held in memory and clustered at once; about 200 bytes each."""
+    sample_points: Annotated[int, Field(ge=1000)] = 250_000
+    """Points that decide how a larger cloud is cut into cells."""
+
+
+def learn_topdown(
+    parts: Parts,
+    parameters: TopdownParameters,
+    *,
+    threads: int = 0,
+    progress: Progress | None = None,
+) -> Gaussians:
+    """Learn a Gaussian for each leaf of a recursive K-means over all returns of a log.
+
+    Args:
+        parts: gives the log's partitions, map frame; called a second time if there are more than `cell_points` points.
+        parameters: see there.
+        threads: 0 for all; the result does not depend on it.
+        progress: called with the number of beams whose points are clustered.
+
+    Returns:
+        Gaussians, solid: permeability is counted afterwards.
+
+    Raises:
+        InputError: no beams, no returns, no cluster with enough points, or different map origins; says what to do.
+        FileError: the temporary files cannot be written.
+    """
+    intake = _Intake(parameters)
+    for part in parts():
+        intake.add(part)
+    require_points(intake.n_beams, intake.sample.n_points)
+    meter = _Meter(progress, intake.n_beams, intake.sample.n_points)
+    if intake.held is not None:
+        records = np.concatenate(intake.held)
+        intake.held.clear()
+        moments = _leaves(records, 0, parameters, threads, meter)
+    else:
+        moments = _learn_cells(parts, intake.sample, parameters, threads, meter)
+    enough = moments.count >= parameters.min_points
+    if not enough.any():
+        raise InputError(
+            f"min_points: none of {len(moments)} clusters has {parameters.min_points} points, the fullest has "
+            f"{moments.count.max()}; take more sweeps or a smaller min_points"
+        )
+    return moments.chosen(enough).gaussians(tau=parameters.tau, min_sigma_m=parameters.min_sigma_m)
+
+
+class _Intake:
+    """The first pass: a sample of the points, and all of them as long as they are few."""
+
+    def __init__(self, parameters: TopdownParameters) -> None:
+        self.sample = PointSample(parameters.sample_points)
+        self.n_beams = 0
+        self.held: list[NDArray[Any]] | None = [np.empty(0, dtype=RECORD)]
+        self._limit = parameters.cell_points
+        self._map_origin_m: NDArray[np.float64] | None = None
+
+    def add(self, part: Log) -> None:
+        if self._map_origin_m is None:
+            self._map_origin_m = part.map_origin_m
+        require_same_map(self._map_origin_m, part.map_origin_m)
+        self.n_beams += len(part)
+        records = records_of(part)
+        self.sample.add(records["position_m"])
+        if self.sample.n_points > self._limit:
+            self.held = None
+        if self.held is not None:
+            self.held.append(records)
+
+
+class _Meter:
+    """Turns points done into beams done, over all cells."""
+
+    def __init__(self, progress: Progress | None, n_beams: int, n_points: int) -> None:
+        self._progress, self._beams_per_point = progress, n_beams / n_points
+        self.before = 0
+
+    def __call__(self, n_points: int) -> None:
+        if self._progress is not None:
+            self._progress(round((self.before + n_points) * self._beams_per_point))
+
+
+def _learn_cells(
+    parts: Parts, sample: PointSample, parameters: TopdownParameters, threads: int, meter: _Meter
+) -> Moments:
+    def split(points: NDArray[np.float64], number: int) -> list[NDArray[np.integer]]:
+        # Every cluster is below the number of points, so this goes down one level only.
+        one_level = parameters.model_copy(update={"split_points": len(points)})
+        order, begin = _cluster(points, number + 1, one_level, threads, None)
+        return np.split(order, begin[1:-1])
+
+    min_sample = _SAMPLE_PER_CLUSTER * parameters.clusters
+    tree = CellTree(sample, parameters.cell_points, min_sample, split)
+    with tempfile.TemporaryDirectory(prefix="hedgerow-topdown-") as folder:
+        files = CellFiles(Path(folder), tree.n_cells)
+        for part in parts():
+            records = records_of(part)
+            files.append(tree.cells_of(records["position_m"]), records)
+        found: list[Moments] = []
+        for cell, records in enumerate(files):
+            if len(records):
+                found.append(_leaves(records, _CELLS + cell, parameters, threads, meter))
+                meter.before += len(records)
+    return Moments.concatenate(found)
+
+
+def _leaves(records: NDArray[Any], root: int, parameters: TopdownParameters, threads: int, meter: _Meter) -> Moments:
+    position_m = np.ascontiguousarray(records["position_m"])
+    order, begin = _cluster(position_m, root, parameters, threads, meter)
+    return Moments.of_points(records[order], begin)
+
+
+def _cluster(
+    position_m: NDArray[np.float64], root: int, parameters: TopdownParameters, threads: int, meter: _Meter | None
+) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    return _core.cluster(
+        points=position_m,
+        clusters=parameters.clusters,
+        split_points=parameters.split_points,
+        restarts=parameters.restarts,
+        iterations=parameters.iterations,
+        tolerance=parameters.tolerance,
+        partition_start=parameters.start == "partition",
+        seed=parameters.seed,
+        root=root,
+        threads=threads,
+        progress=meter,
+    )

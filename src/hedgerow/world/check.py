@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a table of elements must look like to become part of a world: types, shapes, values, settings.
+
+`LAYOUT` also says how the store writes them. Covariances are made exactly symmetric, so that their lower triangles,
+which is what the files hold, are the same matrices.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow import arrays
+from hedgerow.errors import InputError
+from hedgerow.world.elements import Elements, Gaussians, Points, Triangles
+from hedgerow.world.noise import SurfaceNoise
+
+TABLES: dict[str, type[Gaussians] | type[Triangles] | type[Points]] = {
+    "triangles": Triangles,
+    "gaussians": Gaussians,
+    "points": Points,
+}
+"""Tables by name, in the order in which a world numbers their elements."""
+
+_F4, _F8, _LABEL = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.uint16)
+_SHADE: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {
+    "intensity": (_F4, ()),
+    "intensity_sigma": (_F4, ()),
+    "label": (_LABEL, ()),
+}
+LAYOUT: dict[str, dict[str, tuple[np.dtype[Any], tuple[int, ...]]]] = {
+    "triangles": {"corners_m": (_F8, (3, 3)), "permeability": (_F4, ()), **_SHADE},
+    "gaussians": {"mean_m": (_F8, (3,)), "covariance_m2": (_F8, (3, 3)), "stop": (_F4, ()), **_SHADE},
+    "points": {"position_m": (_F8, (3,)), "normal": (_F4, (3,)), "intensity": (_F4, ()), "label": (_LABEL, ())},
+}
+"""Type and shape of a row of every column."""
+
+_FARTHEST_M = 1e9  # the Earth is 4e7 m around; beyond, something has gone wrong
+
+
+def name_of(table: Elements) -> str:
+    """Return the name of a table.
+
+    Raises:
+        InputError: it is none of the three kinds.
+    """
+    for name, kind in TABLES.items():
+        if isinstance(table, kind):
+            return name
+    raise InputError(f"tables: expected Gaussians, Triangles or Points, found {type(table).__name__}")
+
+
+def checked(table: Elements) -> Elements:
+    """Return the table with columns of the exact types, every value checked.
+
+    Raises:
+        InputError: a column or setting is wrong; names table, column and row.
+    """
+    name = name_of(table)
+    _check_settings(name, table.settings())
+    given = table.columns()
+    columns: dict[str, NDArray[Any]] = {}
+    for column, (dtype, shape) in LAYOUT[name].items():
+        if column not in given:
+            raise InputError(f"{name}.{column}: expected a NumPy array, found {type(getattr(table, column)).__name__}")
+        columns[column] = _column(f"{name}.{column}", given[column], dtype, (len(table), *shape))
+    if "covariance_m2" in columns:
+        columns["covariance_m2"] = _symmetric(f"{name}.covariance_m2", columns["covariance_m2"])
+    for column, (low, high) in _bounds(table).items():
+        _require_between(f"{name}.{column}", columns[column], low, high)
+    if "normal" in columns:
+        arrays.require_unit(f"{name}.normal", columns["normal"])
+    return type(table)(**(table.settings() | columns))
+
+
+def _column(name: str, values: NDArray[Any], dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    if dtype == _LABEL:
+        return np.ascontiguousarray(arrays.as_integers(name, values, shape, np.uint16))
+    column = np.ascontiguousarray(arrays.as_floats(name, values, shape, dtype=dtype))
+    if dtype == _F8:
+        arrays.require_finite(name, column)
+        far = np.abs(column) > _FARTHEST_M
+        if far.any():
+            row = arrays.first_row(far)
+            raise arrays.RowError(name, row, f"is {column[row].tolist()}, farther than {_FARTHEST_M:g} m")
+    return column
+
+
+def _symmetric(name: str, covariance: NDArray[np.float64]) -> NDArray[np.float64]:
+    turned = covariance.transpose(0, 2, 1)
+    # Rounding, in float32 at the worst, is all that may be wrong with the symmetry.
+    skew = np.abs(covariance - turned).max(axis=(1, 2)) > 1e-5 * np.abs(covariance).max(axis=(1, 2))
+    if skew.any():
+        raise arrays.RowError(name, arrays.first_row(skew), "is not symmetric")
+    return 0.5 * (covariance + turned)
+
+
+def _bounds(table: Elements) -> dict[str, tuple[float, float]]:
+    known = {"intensity": (0.0, np.inf)}
+    if isinstance(table, Triangles):
+        return known | {"intensity_sigma": (0.0, np.inf), "permeability": (0.0, 1.0)}
+    if isinstance(table, Gaussians):
+        passing = 1.0 if table.law == "permeability" else np.inf
+        return known | {"intensity_sigma": (0.0, np.inf), "stop": (0.0, passing)}
+    return known
+
+
+def _require_between(name: str, column: NDArray[np.float32], low: float, high: float) -> None:
+    fits = (column >= low) & (column <= high) & ~np.isinf(column)
+    if name.endswith(".intensity"):
+        fits |= np.isnan(column)  # not known
+    if not fits.all():
+        row = arrays.first_row(~fits)
+        raise arrays.RowError(name, row, f"is {column[row]}; expected a finite number from {low:g} to {high:g}")
+
+
+def _check_settings(name: str, settings: dict[str, Any]) -> None:
+    for setting in ("tau", "min_sigma_m", "reach_m"):
+        value = settings.get(setting, 1.0)
+        if not isinstance(value, int | float) or not 0 < value < np.inf:
+            raise InputError(f"{name}.{setting}: expected a finite number above 0, found {value!r}")
+    for setting, choices in (("law", ("permeability", "extinction")), ("pick", ("nearest", "first"))):
+        if settings.get(setting, choices[0]) not in choices:
+            raise InputError(f"{name}.{setting}: expected {' or '.join(choices)}, found {settings[setting]!r}")
+    if not isinstance(settings.get("noise", SurfaceNoise()), SurfaceNoise):
+        raise InputError(f"{name}.noise: expected SurfaceNoise, found {type(settings['noise']).__name__}")

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Open a saved world: whole, or with only the tiles around the beams in memory."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hedgerow.world.learned import LearnedWorld
+
+if TYPE_CHECKING:
+    from hedgerow.world.tiled import TiledWorld
+
+
+def load_world(
+    path: str | Path, *, resident_tiles: int | None = None, max_bytes: int | None = None
+) -> "LearnedWorld | TiledWorld":
+    """Open a world that was saved.
+
+    Args:
+        path: the folder.
+        resident_tiles: keep at most this many tiles in memory, tiles of different tables counted apart, and read
+            others as the beams need them. Default: read everything now.
+        max_bytes: likewise, but as many tiles as fit into this much memory, by estimate.
+
+    Returns:
+        A LearnedWorld, or a TiledWorld, which answers alike, if one of the limits is given.
+
+    Raises:
+        FileError: missing, damaged, incomplete, newer, or no world.
+        InputError: both limits at once, or one below 1.
+    """
+    from hedgerow.world.store import WorldFile
+    from hedgerow.world.tiled import TiledWorld
+
+    if resident_tiles is not None or max_bytes is not None:
+        return TiledWorld(path, resident_tiles=resident_tiles, max_bytes=max_bytes)
+    file = WorldFile(path)
+    return LearnedWorld.trusted(file.header, file.read())
