@@ -99,6 +99,7 @@ def test_static_parts_merge_and_a_moved_part_ends_it():
     away = log_of([10.0], [[1.0, 0, 0]], [[5.0, 0, 0]], sweeps=99)
     first.merge(tally(away, {"simulated": away}, CompareSettings()))
     assert not judge(first, {})["simulated"].static
+    assert len(first.real.bearing.entries()[0]) == 0  # nothing is kept that a moving sensor has no use for
 
 
 def test_files_are_compared_sweep_by_sweep(tmp_path):
