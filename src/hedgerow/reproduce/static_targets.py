@@ -3,8 +3,8 @@
 
 Reality here is synthetic: leaves, blades and planes as meshes (targets.py), each pulse somewhere in its cone and
 encoder step (recording.py). As in the paper, a fifth of the sweeps is learned from and the rest is compared; voxels
-have a side of 5 cm, and the surface has constant noise. Its nodes are 2 cm apart and its kernel is 12 cm wide instead of
-1 and 4 cm: rings are 5 to 7 cm apart at 8 m, and a kernel that holds only one of them knows no plane.
+have a side of 5 cm, and the surface has constant noise. Its nodes are 2 cm apart and its kernel is 12 cm wide instead
+of 1 and 4 cm: rings are 5 to 7 cm apart at 8 m, and a kernel that holds only one of them knows no plane.
 """
 
 from collections.abc import Callable
