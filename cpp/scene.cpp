@@ -183,6 +183,7 @@ void Scene::add_mesh(const MeshArrays& arrays, std::span<const NoiseGroup> group
     if (arrays.permeability.empty()) return;
     add(std::make_unique<Mesh>(arrays, groups), arrays.permeability.size());
     has_meshes_ = true;
+    for (const NoiseGroup& group : groups) max_sigma_m_ = std::max(max_sigma_m_, group.sigma_m(0));  // at its cap
 }
 
 void Scene::add_gaussians(const GaussianArrays& arrays, StopLaw law, float tau) {

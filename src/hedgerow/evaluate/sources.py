@@ -123,6 +123,7 @@ def _fired(name: str, world: Fires, real: Log, seed: int) -> Answer:
     simulated = world.fire(real.beams, seed=seed)
     if len(simulated) != len(real):
         raise InputError(f"{name}: the world gave {len(simulated)} returns for {len(real)} beams")
+    _require_same_map(name, real, simulated)
     likelihood = getattr(world, "log_likelihood", None)
     density: NDArray[np.float64] | None = None
     # Without a maximal range neither "no return" nor the density floor means anything; scores say so.
@@ -136,6 +137,16 @@ def _fired(name: str, world: Fires, real: Log, seed: int) -> Answer:
 def _within(range_m: NDArray[np.float32], real: Log) -> NDArray[np.float32]:
     inside = (range_m >= real.min_range_m) & (range_m <= real.max_range_m)
     return np.where(inside, range_m, np.float32(np.inf))
+
+
+def _require_same_map(name: str, real: Log, simulated: Log) -> None:
+    # Worlds that do not know where their map lies leave its origin at 0.
+    theirs, ours = simulated.map_origin_m, real.map_origin_m
+    if theirs.any() and not np.allclose(theirs, ours, rtol=0, atol=SAME_ORIGIN_M):
+        raise InputError(
+            f"{name}: the world's map begins at {theirs.tolist()}, that of the real log at {ours.tolist()}; learn and "
+            "compare with logs of one map origin"
+        )
 
 
 def _require_same_beams(name: str, real: Log, simulated: Log) -> None:
