@@ -11,12 +11,14 @@ from measure import Result, at_least, best_seconds
 
 from hedgerow import Scene, SceneWorld
 from hedgerow.learners.bottomup import BottomupParameters, learn_bottomup
+from hedgerow.learners.surface import learn_surface
 from hedgerow.learners.topdown import TopdownParameters, learn_topdown
 from hedgerow.learners.voxel import VoxelParameters, learn_voxel
 
 FAR_M = 120.0
 VOXEL_GOAL = 2.0  # M beams/s on two cores, statistics and permeability together
 TOPDOWN_GOAL = 0.2  # M points/s
+SURFACE_GOAL = 0.3  # M points/s
 CELL_POINTS = 500_000
 FEW_MANY = (8, 32)  # sweeps
 
@@ -40,6 +42,18 @@ def learn_and_count():
         scene.count(part.beams, part.returns.first_m, max_range_m=FAR_M)
 
 
+@cache
+def terrain_log():
+    """Eight sweeps over rolling ground."""
+    scene = Scene()
+    scene.add_mesh(*sites.terrain(), noise=sites.NOISE)
+    return SceneWorld(scene, max_range_m=FAR_M).fire(sites.drive())
+
+
+def surface():
+    learn_surface(lambda: (part for _, part in terrain_log().iter_sweeps()))
+
+
 def results():
     n_beams, n_points = len(log()), int(log().returns.hit.sum())
     voxel_s, both_s, topdown_s, cells_s, bottomup_s = best_seconds(
@@ -54,6 +68,9 @@ def results():
     yield at_least("voxel: learn and count, M beams/s", n_beams / both_s / 1e6, VOXEL_GOAL, statistics)
     in_cells = f"in cells {n_points / cells_s / 1e6:.2f}"
     yield at_least("topdown, M points/s", n_points / topdown_s / 1e6, TOPDOWN_GOAL, in_cells)
+    (surface_s,) = best_seconds(surface, rounds=3)
+    n_surface = int(terrain_log().returns.hit.sum())
+    yield at_least("surface, M points/s", n_surface / surface_s / 1e6, SURFACE_GOAL)
     yield Result("bottomup, M points/s", f"{n_points / bottomup_s / 1e6:.2f}", "", None)
     for name in ("voxel", "topdown"):
         few, many = (peak_mb(name, n) for n in FEW_MANY)
