@@ -114,6 +114,7 @@ def classifier(
     output: Annotated[Path, Parameter(name=["--output", "-o"])],
     volume_labels: list[int] | None = None,
     seed: int = 0,
+    rounds: int = 20,
 ) -> None:
     """Train the classifier of surface and volume on a labelled log and write its parameters to a TOML file.
 
@@ -129,6 +130,8 @@ def classifier(
         labels of what is a volume; default: 70, SemanticKITTI's vegetation
     seed
         same seed, same answer
+    rounds
+        generations of the search, some ten seconds each
     """
     import hedgerow as hr
     from hedgerow.io.atomic import atomic_file
@@ -136,7 +139,6 @@ def classifier(
     from hedgerow.progress import progress_bar
     from hedgerow.world.toml import dumps
 
-    rounds = 30
     with progress_bar("tuning", rounds) as progress:
         found, score = tune_classifier(
             hr.read_log(log), volume_labels or [70], seed=seed, max_rounds=rounds, progress=progress

@@ -14,13 +14,15 @@ import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import resources
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hedgerow import _core, arrays
+from hedgerow.errors import FileError
 from hedgerow.learners import thinning
 from hedgerow.learners.parts import Parts
 from hedgerow.learners.statistics import require_points
@@ -73,6 +75,22 @@ class ClassifierParameters(BaseModel):
     def halo_m(self) -> float:
         """How far from a point others can have a say in its class [m]."""
         return self.radius_m + self.smooth_radius_m + 2 * self.voxel_m
+
+
+def read_classifier(path: str | Path) -> ClassifierParameters:
+    """Read parameters that `hedgerow tune classifier` wrote.
+
+    Raises:
+        FileError: missing, not TOML, or not such parameters; names the field.
+    """
+    try:
+        values = tomllib.loads(Path(path).read_text(encoding="utf-8"))["parameters"]
+        return ClassifierParameters(**values)
+    except OSError as error:
+        raise FileError(f"{path}: cannot read ({error.strerror or error})") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, KeyError, TypeError, ValidationError) as error:
+        problem = str(error).splitlines()[0]
+        raise FileError(f"{path}: no parameters of a classifier ({problem}); see hedgerow tune classifier") from None
 
 
 @dataclass(frozen=True, eq=False)

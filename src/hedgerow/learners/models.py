@@ -3,13 +3,14 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from hedgerow.errors import InputError
 from hedgerow.learners.bottomup import BottomupParameters, learn_bottomup
-from hedgerow.learners.classify import ClassifierParameters, learn_volume_map, volume_part
+from hedgerow.learners.classify import ClassifierParameters, learn_volume_map, read_classifier, volume_part
 from hedgerow.learners.noise import fit_noise
 from hedgerow.learners.parts import Parts, Survey
 from hedgerow.learners.permeability import count, with_permeability
@@ -74,11 +75,16 @@ class PermeableBottomupParameters(BottomupParameters, CountParameters):
     """How a bottom-up world is learned."""
 
 
+def _from_file(value: object) -> object:
+    """Read the parameters of a tuned classifier if their file is named."""
+    return read_classifier(value) if isinstance(value, str | Path) else value
+
+
 class HybridParameters(CountParameters):
     """How a hybrid world is learned: surface and volume each by its own model."""
 
-    classifier: ClassifierParameters = ClassifierParameters()
-    """What is surface and what is volume."""
+    classifier: Annotated[ClassifierParameters, BeforeValidator(_from_file)] = ClassifierParameters()
+    """What is surface and what is volume: parameters, or a TOML file of `hedgerow tune classifier`."""
     surface: SurfaceParameters = SurfaceParameters()
     """How the surface is learned."""
     topdown: TopdownParameters = TopdownParameters()
