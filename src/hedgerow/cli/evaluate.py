@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from hedgerow.cli.app import app, out
+from hedgerow.cli.app import app, out, print_table
 
 if TYPE_CHECKING:
     from hedgerow.io.parquet import LogFile
+    from hedgerow.reproduce.paper_table import PaperTable
     from hedgerow.world import LearnedWorld
     from hedgerow.world.tiled import TiledWorld
 
@@ -121,12 +122,17 @@ def reproduce(
     out.print(f"wrote {path}")
 
 
+def _print_paper_table(table: "PaperTable") -> None:
+    out.print(f"\n{table.title}; * is the best of a row")
+    print_table(*table.to_text())
+
+
 def _run(name: str, folder: Path, sweeps: int | None, seed: int) -> str:
     from hedgerow.reproduce import mobile, static_targets, voxel_size
 
     if name == "static-targets":
         table = static_targets.run(sweeps or 1500, seed, say=out.print)
-        out.print(table.to_rich(), soft_wrap=False)
+        _print_paper_table(table)
         return table.to_markdown()
     if name == "voxel-size":
         study = voxel_size.run(folder / "voxel-size.png", sweeps or 24, seed, say=out.print)
@@ -135,5 +141,5 @@ def _run(name: str, folder: Path, sweeps: int | None, seed: int) -> str:
     site = mobile.OFFROAD if name == "mobile-offroad" else mobile.URBAN
     tables, scores = mobile.run(site, sweeps or 24, seed, say=out.print)
     for table in tables:
-        out.print(table.to_rich(), soft_wrap=False)
+        _print_paper_table(table)
     return "\n\n".join([*[table.to_markdown() for table in tables], scores.table().to_markdown()])

@@ -3,7 +3,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 
 @dataclass(frozen=True)
@@ -31,15 +30,10 @@ class PaperTable:
         body = ["| " + " | ".join(line) + " |" for line in [tuple(head), tuple("---" for _ in head), *self.lines()]]
         return f"**{self.title}**\n\n" + "\n".join(body)
 
-    def to_rich(self) -> Any:
-        """Return a table for the terminal."""
-        from rich.table import Table
-        from rich.text import Text
-
-        table = Table("", "", *self.columns, title=self.title, title_justify="left")
-        for line in self.lines():
-            table.add_row(*[Text(cell.strip("*"), style="bold" if cell.startswith("**") else "") for cell in line])
-        return table
+    def to_text(self) -> tuple[tuple[str, ...], list[list[str]]]:
+        """Return headings and rows for the terminal; a star marks the best of a row."""
+        rows = [[f"{cell[2:-2]}*" if cell.startswith("**") else cell for cell in line] for line in self.lines()]
+        return ("", "", *self.columns), rows
 
     def _cells(self, values: Mapping[str, float]) -> Sequence[str]:
         known = [values[column] for column in self.columns if column in values]
