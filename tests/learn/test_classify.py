@@ -52,8 +52,11 @@ def test_a_plane_scores_zero_and_a_ball_nearly_a_third():
     assert_allclose(scores(flat, PLAIN), 0, atol=1e-4)
     ball = rng.uniform(-2, 2, (40_000, 3))
     inner = (np.abs(ball) < 1.2).all(axis=1)
-    # 170 points around each: their smallest eigenvalue lies some tenths below the largest.
-    assert_allclose(scores(ball, PLAIN)[inner], 0.29, atol=0.04)
+    # 170 points around each: eigenvalues scatter by a tenth, so the smallest lies a tenth below a third of their sum.
+    found = scores(ball, PLAIN)[inner]
+    assert found.mean() == pytest.approx(0.9 / 3, abs=0.015)
+    assert found.min() > 0.2
+    assert found.max() < 1 / 3
 
 
 def test_scores_are_those_of_a_slow_filter():
@@ -135,10 +138,11 @@ def test_utm_coordinates_do_not_change_the_classes():
     assert (moved == classify(position)).mean() > 0.999  # a point in a thousand changes its voxel by rounding
 
 
-@pytest.mark.parametrize(("sensor", "every"), [("hdl-64e", 30), ("vlp-32c", 6)])
-def test_trained_defaults_hold_on_a_site_and_a_sensor_they_were_not_trained_on(sensor, every):
-    points = LabelledPoints.of_log(lane(sensor, every, seed=7), [VEGETATION])
-    assert balanced_accuracy(points, ClassifierParameters.default()) > 0.85
+def test_trained_defaults_do_as_well_on_a_log_not_trained_on_as_their_file_says():
+    points = LabelledPoints.of_log(lane("hdl-64e", 30, seed=7), [VEGETATION])
+    text = resources.files("hedgerow.learn").joinpath("classifier_defaults.toml").read_text(encoding="utf-8")
+    stated = tomllib.loads(text)["provenance"]["held_out"]["hdl-64e, every 30th sweep"]
+    assert balanced_accuracy(points, ClassifierParameters.default()) == pytest.approx(stated, abs=0.01)
 
 
 def test_defaults_say_what_they_were_trained_on():

@@ -250,9 +250,10 @@ def test_triangles_carry_intensity_and_the_most_frequent_label():
     label[rng.random(len(label)) < 0.3] = 70
     intensity = np.where(left, 10.0, 20.0) + rng.normal(scale=0.5, size=len(points))
     mesh = learn(seen(points, (0, 0, 3), labels=label, intensities=intensity))
+    mesh = mesh[(np.abs(mesh.corners_m[..., :2]) < 3.7).all(axis=(1, 2))]
     x = mesh.corners_m[..., 0].mean(axis=1)
     for side, expected, name in ((x < -0.5, 10.0, 40), (x > 0.5, 20.0, 72)):
-        assert_allclose(mesh.intensity[side], expected, atol=0.35)  # five standard errors of some 50 points
+        assert_allclose(mesh.intensity[side], expected, atol=0.25)  # five standard errors of some 110 points
         assert_allclose(np.median(mesh.intensity_sigma[side]), 0.5, atol=0.02)
         assert (mesh.label[side] == name).mean() > 0.99
 
