@@ -64,13 +64,15 @@ void add_gaussians(Scene& scene, const AnyArray& mean_m, const AnyArray& whiteni
     scene.add_gaussians(arrays, extinction ? StopLaw::extinction : StopLaw::permeability, tau);
 }
 
-void place_scenes(Scene& scene, std::shared_ptr<Scene> other, const AnyArray& transforms, const AnyArray& label) {
+void place_scenes(Scene& scene, std::shared_ptr<Scene> other, const AnyArray& transforms, const AnyArray& label,
+                  std::int64_t first_element) {
     const auto matrices = values<double>(transforms, "transforms", -1, 12);
     const auto labels = values<std::int32_t>(label, "label", static_cast<std::ptrdiff_t>(matrices.size() / 12));
+    if (first_element >= 0 && labels.size() != 1) throw nb::value_error("first_element: wants exactly one transform");
     for (std::size_t i = 0; i < labels.size(); ++i) {
         Affine to_world;
         std::copy_n(&matrices[12 * i], 12, to_world.begin());
-        scene.place(other, to_world, labels[i]);
+        scene.place(other, to_world, labels[i], first_element);
     }
 }
 
@@ -223,7 +225,8 @@ NB_MODULE(_core, m) {
              nb::arg("intensity_sigma").noconvert(), nb::arg("extinction"), nb::arg("tau"),
              "Adds Gaussians; stop is a permeability or an extinction in 1/m.")
         .def("place", place_scenes, nb::arg("scene"), nb::arg("transforms").noconvert(), nb::arg("label").noconvert(),
-             "Places a scene once for each (3x4 by rows, float64) transform.")
+             nb::arg("first_element"),
+             "Places a scene once for each (3x4 by rows, float64) transform; first_element -1 numbers through.")
         .def(
             "build", [](Scene& scene) { scene.embree(Purpose::fire); }, nb::call_guard<nb::gil_scoped_release>(),
             "Builds what firing needs now rather than at the first firing.")

@@ -53,7 +53,7 @@ void write_return(const Scene& scene, const RTCRayHit8& rays, int lane, const Pa
     // Stopped, but nearer or farther than the sensor can tell: nothing within the limits.
     if (!limits.contain(range_m)) return write_miss(out, beam);
     const bool relabelled = placement && placement->label >= 0;
-    const std::uint64_t first = placement ? placement->first_element : 0;
+    const std::uint64_t first = placement ? static_cast<std::uint64_t>(placement->first_element) : 0;
     out.range_m[beam] = range_m;
     const float intensity = shaded.intensity + shaded.intensity_sigma * random.second_normal[lane];
     out.intensity[beam] = intensity < 0 ? 0 : intensity;  // NaN, for unknown, stays NaN

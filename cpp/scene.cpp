@@ -46,8 +46,6 @@ void gaussian_bounds(const RTCBoundsFunctionArguments* arguments) {
     out.upper_x = high[0], out.upper_y = high[1], out.upper_z = high[2];
 }
 
-constexpr Affine kIdentity{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0};
-
 template <typename T>
 std::vector<T> copied(std::span<const T> values) {
     return {values.begin(), values.end()};
@@ -185,6 +183,7 @@ void Scene::add_mesh(const MeshArrays& arrays, std::span<const NoiseGroup> group
     if (arrays.permeability.empty()) return;
     add(std::make_unique<Mesh>(arrays, groups), arrays.permeability.size());
     has_meshes_ = true;
+    for (const NoiseGroup& group : groups) max_sigma_m_ = std::max(max_sigma_m_, group.sigma_m(0));  // at its cap
 }
 
 void Scene::add_gaussians(const GaussianArrays& arrays, StopLaw law, float tau) {
@@ -195,34 +194,46 @@ void Scene::add_gaussians(const GaussianArrays& arrays, StopLaw law, float tau) 
     add(std::move(set), arrays.stop.size());
 }
 
-void Scene::place(std::shared_ptr<Scene> scene, const Affine& to_world, std::int32_t label) {
+void Scene::place(std::shared_ptr<Scene> scene, const Affine& to_world, std::int32_t label,
+                  std::int64_t first_element) {
     refuse_if_frozen();
     if (scene.get() == this) throw std::invalid_argument("scene: cannot be placed inside itself");
+    if (scene->end_of_given_ > 0) throw std::invalid_argument("scene: has given numbers, which placing would change");
     scene->frozen_ = true;  // its element numbers must stay what they are
     max_sigma_m_ = std::max(max_sigma_m_, static_cast<float>(scene->max_sigma_m_ * largest_scale(to_world)));
-    n_placed_elements_ += scene->n_elements();
+    if (first_element < 0) {
+        n_placed_elements_ += scene->n_elements();
+    } else {
+        end_of_given_ = std::max(end_of_given_, static_cast<std::uint64_t>(first_element) + scene->n_elements());
+    }
     has_meshes_ |= scene->has_meshes_;
-    placed_.push_back({std::move(scene), to_world, label, 0, inverse_transpose(to_world)});
+    placed_.push_back({std::move(scene), to_world, label, first_element, inverse_transpose(to_world)});
 }
 
-// Appends this scene's own elements and those of everything placed in it, one level deep.
-void Scene::flatten_into(std::vector<Placement>& out, const Affine& to_world, std::int32_t label) {
-    for (const Placement& child : placed_) {
-        const Affine child_to_world = compose(to_world, child.to_world);
-        const std::int32_t child_label = label >= 0 ? label : child.label;
-        if (!child.scene->own_.empty())
-            out.push_back({child.scene, child_to_world, child_label, 0, inverse_transpose(child_to_world)});
-        child.scene->flatten_into(out, child_to_world, child_label);
+// Appends a placed scene's own elements and those of everything placed in it, one level deep.
+void Scene::flatten_into(std::vector<Placement>& out, const Placement& placed) {
+    if (!placed.scene->own_.empty()) out.push_back(placed);
+    for (const Placement& child : placed.scene->placed_) {
+        const Affine to_world = compose(placed.to_world, child.to_world);
+        const std::int32_t label = placed.label >= 0 ? placed.label : child.label;
+        flatten_into(out, {child.scene, to_world, label, -1, inverse_transpose(to_world)});
     }
 }
 
 void Scene::flatten() {
     if (flattened_) return;
-    flatten_into(flat_, kIdentity, -1);
     std::uint64_t next = n_own_elements_;
-    for (Placement& placement : flat_) {
-        placement.first_element = next;
-        next += placement.scene->n_own_elements_;
+    for (const Placement& child : placed_) {
+        if (child.first_element >= 0 && static_cast<std::uint64_t>(child.first_element) < n_own_elements_)
+            throw std::invalid_argument("first_element: is the number of another element");
+        const std::size_t begin = flat_.size();
+        flatten_into(flat_, child);
+        std::uint64_t number = child.first_element < 0 ? next : static_cast<std::uint64_t>(child.first_element);
+        for (std::size_t i = begin; i < flat_.size(); ++i) {
+            flat_[i].first_element = static_cast<std::int64_t>(number);
+            number += flat_[i].scene->n_own_elements_;
+        }
+        if (child.first_element < 0) next = number;
     }
     flattened_ = true;
 }

@@ -3,7 +3,8 @@
 //
 // Elements (triangles and Gaussians) are numbered through: first the scene's own, in the order they were added,
 // then those of each placed scene, in the order of placing, by the same rule. An instanced scene and its
-// flattened copy therefore number, and randomise, alike.
+// flattened copy therefore number, and randomise, alike. A placed scene can be given numbers of its own instead, so
+// that a part of a world numbers, and randomises, as the whole.
 #pragma once
 
 #include <algorithm>
@@ -117,8 +118,8 @@ class Scene;
 struct Placement {
     std::shared_ptr<Scene> scene;
     Affine to_world;
-    std::int32_t label;  // replaces the labels of its elements; -1 keeps them
-    std::uint64_t first_element;
+    std::int32_t label;                    // replaces the labels of its elements; -1 keeps them
+    std::int64_t first_element;            // -1: as it comes
     std::array<float, 9> normal_to_world;  // inverse transpose of the linear part, by rows
 };
 
@@ -130,12 +131,14 @@ class Scene {
   public:
     void add_mesh(const MeshArrays& arrays, std::span<const NoiseGroup> groups);
     void add_gaussians(const GaussianArrays& arrays, StopLaw law, float tau);
-    void place(std::shared_ptr<Scene> scene, const Affine& to_world, std::int32_t label);
+    // first_element: number of its first element, not below the scene's own; -1 numbers through.
+    void place(std::shared_ptr<Scene> scene, const Affine& to_world, std::int32_t label, std::int64_t first_element);
 
     // What to trace rays through; built once. A scene that is built or placed is frozen.
     RTCScene embree(Purpose purpose);
 
-    std::uint64_t n_elements() const { return n_own_elements_ + n_placed_elements_; }
+    // One more than the highest number of an element.
+    std::uint64_t n_elements() const { return std::max(n_own_elements_ + n_placed_elements_, end_of_given_); }
     std::size_t n_placements() const { return flat_.size(); }
     float max_sigma_m() const { return max_sigma_m_; }
 
@@ -147,13 +150,15 @@ class Scene {
         return placement ? *placement->scene->own_[id] : *own_[id];
     }
     std::uint64_t first_element(unsigned instance) const {
-        return instance == RTC_INVALID_GEOMETRY_ID ? 0 : flat_[instance - own_.size()].first_element;
+        return instance == RTC_INVALID_GEOMETRY_ID
+                   ? 0
+                   : static_cast<std::uint64_t>(flat_[instance - own_.size()].first_element);
     }
 
   private:
     void refuse_if_frozen() const;
     void add(std::unique_ptr<Geometry> geometry, std::uint64_t n_elements);
-    void flatten_into(std::vector<Placement>& out, const Affine& to_world, std::int32_t label);
+    static void flatten_into(std::vector<Placement>& out, const Placement& placed);
     RTCScene own_embree(Purpose purpose);
     RTCScene instanced_embree(Purpose purpose);
     void flatten();
@@ -161,7 +166,8 @@ class Scene {
     std::vector<std::unique_ptr<Geometry>> own_;
     std::vector<Placement> placed_;  // as given; may be nested
     std::vector<Placement> flat_;    // one level: Embree's instances, in the order of their ids
-    std::uint64_t n_own_elements_ = 0, n_placed_elements_ = 0;
+    std::uint64_t n_own_elements_ = 0, n_placed_elements_ = 0;  // the latter without given numbers
+    std::uint64_t end_of_given_ = 0;                            // one more than the highest of the given numbers
     float max_sigma_m_ = 0;
     OwnedScene own_embree_[2];        // by purpose: own geometry; traced if nothing is placed, else instanced by others
     OwnedScene instanced_embree_[2];  // by purpose: own geometry and instances, if something is placed

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line as a person meets it: in a process of its own."""
 
+import json
 import subprocess
 import sys
 
@@ -130,3 +131,74 @@ def test_demo_writes_a_log_and_a_picture_and_says_what_next(tmp_path):
 def test_demo_refuses_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("")
     assert_refused(run("demo", "--folder", tmp_path / "file" / "out"), "cannot make this folder")
+
+
+@pytest.fixture(scope="module")
+def lane_logs(tmp_path_factory):
+    """Two short drives down the demonstration lane: one to learn from, one to compare with."""
+    from hedgerow.demo import lane_trajectory, lane_world
+
+    folder = tmp_path_factory.mktemp("lane")
+    sensor, world = hr.Sensor.named("vlp-16"), lane_world()
+    beams = sensor.drive(lane_trajectory(), n_sweeps=6)
+    for name, even in (("train", True), ("test", False)):
+        some = beams[(beams.sweep % 2 == 0) == even]
+        hr.write_log(world.fire(some, seed=3, sensor=sensor), folder / f"{name}.parquet")
+    return folder
+
+
+def test_learn_then_compare_gives_a_table_json_and_a_report(lane_logs, tmp_path):
+    for model in ("voxel", "surface"):
+        done = run("learn", lane_logs / "train.parquet", "-o", tmp_path / f"{model}.world", "--model", model)
+        assert done.returncode == 0, done.stderr
+        assert f"learned a {model} world" in done.stdout
+    worlds = [tmp_path / "voxel.world", tmp_path / "surface.world"]
+    out = ("--report", tmp_path / "out.html", "--json", tmp_path / "out.json")
+    done = run("compare", lane_logs / "test.parquet", *worlds, *out)
+    assert done.returncode == 0, done.stderr
+    assert "Hits found" in done.stdout
+    scores = json.loads((tmp_path / "out.json").read_text())
+    assert scores["voxel"]["metrics"]["nll"]["value"] < scores["surface"]["metrics"]["nll"]["value"]
+    page = (tmp_path / "out.html").read_text()
+    assert "<html" in page
+    assert "hedgerow compare" in page
+
+
+def test_learn_refuses_bad_models_settings_and_targets_and_leaves_nothing(lane_logs, tmp_path):
+    log, target = lane_logs / "train.parquet", tmp_path / "site.world"
+    assert_refused(run("learn", log, "-o", target, "--model", "voxels"), "voxels", "topdown")
+    assert_refused(run("learn", log, "-o", target, "--model", "voxel", "--set", "side=1"), "side", "side_m")
+    assert_refused(run("learn", log, "-o", target, "--model", "voxel", "--set", "side_m"), "NAME=VALUE")
+    assert_refused(run("learn", tmp_path / "none.parquet", "-o", target), "none.parquet")
+    assert_refused(run("learn", log, "-o", tmp_path / "no" / "site.world", "--model", "voxel"), "no")
+    assert_refused(run("learn", log), "--output")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_compare_refuses_what_is_no_world_and_no_log(lane_logs, tmp_path):
+    (tmp_path / "empty").mkdir()
+    assert_refused(run("compare", lane_logs / "test.parquet", tmp_path / "empty"), "empty")
+    assert_refused(run("compare", lane_logs / "test.parquet", tmp_path / "none.world"), "none.world")
+    assert_refused(run("compare", lane_logs / "test.parquet"), "--help")
+
+
+def test_models_lists_all_and_the_parameters_of_one():
+    done = run("models")
+    assert all(name in done.stdout for name in ("points", "surface", "permeable-surface", "voxel", "topdown", "hybrid"))
+    assert "side_m" in run("models", "voxel").stdout
+    assert_refused(run("models", "pixels"), "pixels", "voxel")
+
+
+def test_reproduce_lists_its_experiments_and_refuses_others(tmp_path):
+    assert "static-targets" in run("reproduce").stdout
+    assert_refused(run("reproduce", "moon-landing", "-o", tmp_path / "out"), "moon-landing", "voxel-size")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_tune_classifier_writes_parameters_that_learn_takes(lane_logs, tmp_path):
+    done = run("tune", "classifier", lane_logs / "train.parquet", "-o", tmp_path / "mine.toml", "--rounds", "1")
+    assert done.returncode == 0, done.stderr
+    assert "volume_score" in (tmp_path / "mine.toml").read_text()
+    tuned = ("--set", f"classifier={tmp_path / 'mine.toml'}")
+    done = run("learn", lane_logs / "train.parquet", "-o", tmp_path / "site.world", "--model", "hybrid", *tuned)
+    assert done.returncode == 0, done.stderr

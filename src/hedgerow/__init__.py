@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from hedgerow.evaluate import Comparison, Scores, compare
     from hedgerow.frames import Pose, Trajectory
     from hedgerow.io import open_log, read_log, read_trajectory, write_log, write_trajectory
-    from hedgerow.learn import learn
+    from hedgerow.learners import learn
     from hedgerow.log import Beams, Log, Returns
     from hedgerow.sensor import Sensor
     from hedgerow.world import LearnedWorld, Scene, SceneWorld, SurfaceNoise, World, load_world
@@ -38,7 +38,7 @@ _HOME = {
     "Trajectory": "frames",
     "World": "world",
     "compare": "evaluate",
-    "learn": "learn",
+    "learn": "learners",
     "load_world": "world",
     "open_log": "io",
     "read_log": "io",

@@ -101,6 +101,13 @@ def test_a_cloud_within_its_limit_keeps_every_point_and_counts_duplicates():
     np.testing.assert_array_equal(kept[counts == 2], points[:300])
 
 
+def test_a_point_counts_as_often_as_it_was_seen():
+    real = log_of([5.0, 5.0, 5.0, 9.0], [[1.0, 0, 0]] * 4)
+    scores = compare(real, with_ranges(real, [5.0, 5.0, 5.0, 5.0]))
+    assert scores["cloud_distance_m"] == scores["sweep_distance_m"] == 4 / 4  # one of four is 4 m off
+    assert scores["cloud_distance_average_m"] == 4 / 4 / 2
+
+
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), n_parts=st.integers(1, 6))
 def test_a_thinned_cloud_does_not_depend_on_order_or_partition(seed, n_parts):

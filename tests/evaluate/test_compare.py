@@ -11,6 +11,8 @@ import hedgerow as hr
 from hedgerow import InputError
 from hedgerow.evaluate import CompareSettings, compare, judge, tally
 from hedgerow.evaluate.catalogue import METRICS
+from hedgerow.world.elements import Gaussians
+from hedgerow.world.learned import LearnedWorld
 
 
 def other(log, seed=9):
@@ -39,6 +41,24 @@ def test_the_size_of_a_world_is_among_its_scores():
     scores = compare(log_of([20.0, 21.0]), NormalWorld())
     assert [scores[key] for key in ("elements", "parameters", "bytes")] == [1, 3, 24]
     assert scores.values["elements"].n is None
+
+
+def test_a_learned_world_is_scored_with_its_size():
+    gaussians = Gaussians.plain(np.array([[10.0, 0, 0], [12.0, 0, 0]]), np.tile(np.eye(3) * 0.04, (2, 1, 1)))
+    scores = compare(log_of([9.9, 10.1], [[1.0, 0, 0]] * 2), LearnedWorld(gaussians, kind="voxel"))
+    assert (scores["elements"], scores["parameters"]) == (2, 20)
+    assert scores["bytes"] > 0
+    # Two ranges 0.1 m off the middle of a normal of sigma 0.2 m.
+    assert scores["nll"] == pytest.approx(0.5**2 / 2 + np.log(0.2 * np.sqrt(2 * np.pi)) - np.log(0.999), abs=1e-4)
+
+
+def test_a_world_of_another_map_is_refused():
+    gaussians = Gaussians.plain(np.array([[10.0, 0, 0]]), np.eye(3)[None] * 0.04)
+    world = LearnedWorld(gaussians, kind="voxel", map_origin_m=(480_000, 5_400_000, 0))
+    with pytest.raises(InputError, match="simulated: the world's map begins at"):
+        compare(log_of([9.9]), world)
+    same = log_of([9.9], map_origin_m=(480_000, 5_400_000, 0))
+    assert compare(same, world).values["hits_found"].n == 1
 
 
 def test_a_native_world_is_fired_and_scored():
@@ -99,6 +119,7 @@ def test_static_parts_merge_and_a_moved_part_ends_it():
     away = log_of([10.0], [[1.0, 0, 0]], [[5.0, 0, 0]], sweeps=99)
     first.merge(tally(away, {"simulated": away}, CompareSettings()))
     assert not judge(first, {})["simulated"].static
+    assert len(first.real.bearing.entries()[0]) == 0  # nothing is kept that a moving sensor has no use for
 
 
 def test_files_are_compared_sweep_by_sweep(tmp_path):

@@ -58,6 +58,15 @@ def test_every_beam_adds_the_mixture_with_the_floor():
     assert scores["nll_binned"] == pytest.approx(scores["nll"] - 0.75 * np.log(0.002), rel=1e-12)
 
 
+@pytest.mark.parametrize(("times", "floored"), [(1.2, 0.0), (0.8, 1.0)])
+def test_a_beam_is_floored_where_the_outlier_term_is_the_larger(times, floored):
+    class Uniform(Knows):
+        def log_likelihood(self, log):
+            return np.full(len(log), np.log(times * E / (1 - E) / log.max_range_m))
+
+    assert compare(log_of([35.0]), Uniform())["floored"] == floored
+
+
 def test_the_outlier_share_is_a_setting():
     real = log_of([35.0], max_range_m=100.0)
     assert compare(real, Knows(), outlier_share=0.1)["nll"] == pytest.approx(-np.log(0.1 / 100), rel=1e-12)

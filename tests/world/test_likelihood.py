@@ -78,6 +78,13 @@ def test_what_cannot_be_has_a_log_density_of_minus_infinity():
     assert log_density[1:].tolist() == [-np.inf, -np.inf]
 
 
+def test_a_return_several_sigmas_in_front_of_a_noisy_wall_has_its_density():
+    scene = Scene()
+    scene.add_mesh([[5, -9, -9], [5, 9, -9], [5, 0, 9]], [[0, 1, 2]], noise=SurfaceNoise(0.05))
+    log_density = along_one_ray(scene, [1.0, 0, 0], [4.8, 5.2])
+    np.testing.assert_allclose(log_density, norm.logpdf([-0.2, 0.2], 0, 0.05), atol=1e-3)  # 4 sigmas off
+
+
 def test_a_noiseless_triangle_counts_as_wide_as_asked():
     scene = Scene()
     scene.add_mesh([[5, -9, -9], [5, 9, -9], [5, 0, 9]], [[0, 1, 2]])

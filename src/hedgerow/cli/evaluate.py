@@ -3,11 +3,16 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from hedgerow.cli.app import app, out
+
+if TYPE_CHECKING:
+    from hedgerow.io.parquet import LogFile
+    from hedgerow.world import LearnedWorld
+    from hedgerow.world.tiled import TiledWorld
 
 
 @app.command
@@ -38,10 +43,9 @@ def compare(
     import hedgerow as hr
     from hedgerow.io.atomic import atomic_file
     from hedgerow.progress import progress_bar
-    from hedgerow.world.store import is_world, load_world
 
     log = hr.open_log(real)
-    sources = {_name(path, simulated): load_world(path) if is_world(path) else hr.open_log(path) for path in simulated}
+    sources = {_name(path, simulated): _opened(path) for path in simulated}
     with progress_bar("comparing", len(log)) as progress:
         scores = hr.compare(log, sources, seed=seed, progress=progress)
     out.print(scores.table().to_rich(), soft_wrap=False)
@@ -56,6 +60,12 @@ def compare(
 
         write_report(report, scores, log, sources, seed=seed, commands=["hedgerow " + " ".join(sys.argv[1:])])
         out.print(f"wrote {report}")
+
+
+def _opened(path: Path) -> "LogFile | LearnedWorld | TiledWorld":
+    import hedgerow as hr
+
+    return hr.load_world(path) if (path / "world.toml").exists() else hr.open_log(path)
 
 
 def _name(path: Path, paths: list[Path]) -> str:

@@ -67,7 +67,7 @@ def models(name: str | None = None, /) -> None:
         for example voxel
     """
     from hedgerow.errors import InputError
-    from hedgerow.learn.models import MODELS
+    from hedgerow.learners.models import MODELS
 
     if name is None:
         print_table(("model", "when to use it"), [[each, MODELS[each].about] for each in MODELS])

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 from typing import Annotated, Any
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 
 from hedgerow.cli.app import app, out
 
@@ -41,7 +41,7 @@ def learn(
         learned = hr.learn(log, model, progress=progress, **parameters)
         learned.save(world)
     size, took_s = learned.size(), time.perf_counter() - start
-    elements = ", ".join(f"{n:,} {name}" for name, n in size.elements.items())
+    elements = ", ".join(f"{n:,} {name}" for name, n in size.tables.items())
     beams = learned.header.provenance.n_beams
     out.print(f"learned a {model} world of {elements} from {beams:,} beams in {took_s:.1f} s")
     out.print(f"wrote {world} ({size.parameters:,} parameters, {size.bytes / 1e6:.1f} MB in memory)")
@@ -100,3 +100,49 @@ def demo(*, folder: Annotated[Path, Parameter(name=["--folder", "-o"])] = Path("
     draw_sweep(log.select(sweep=25), picture_path, "HDL-64E in a lane between hedgerows, sweep 25")
     out.print(f"wrote {log_path} (the log) and {picture_path} (sweep 25 from above and as a range image)")
     out.print(f"next: hedgerow info {log_path}    hedgerow sensors    .venv/bin/python examples/01_first_sweep.py")
+
+
+tune = App(name="tune", help="Train what learners use.")
+app.command(tune)
+
+
+@tune.command
+def classifier(
+    log: Path,
+    /,
+    *,
+    output: Annotated[Path, Parameter(name=["--output", "-o"])],
+    volume_labels: list[int] | None = None,
+    seed: int = 0,
+    rounds: int = 20,
+) -> None:
+    """Train the classifier of surface and volume on a labelled log and write its parameters to a TOML file.
+
+    Use them with hedgerow learn LOG -o SITE.world --set classifier=FILE.toml
+
+    Parameters
+    ----------
+    log
+        a Parquet log with labels; returns labelled 0 are left out
+    output
+        the TOML file to write
+    volume_labels
+        labels of what is a volume; default: 70, SemanticKITTI's vegetation
+    seed
+        same seed, same answer
+    rounds
+        generations of the search, some ten seconds each
+    """
+    import hedgerow as hr
+    from hedgerow.io.atomic import atomic_file
+    from hedgerow.learners.tune import tune_classifier
+    from hedgerow.progress import progress_bar
+    from hedgerow.world.toml import dumps
+
+    with progress_bar("tuning", rounds) as progress:
+        found, score = tune_classifier(
+            hr.read_log(log), volume_labels or [70], seed=seed, max_rounds=rounds, progress=progress
+        )
+    with atomic_file(output) as path:
+        path.write_text(dumps({"parameters": found.model_dump()}), encoding="utf-8")
+    out.print(f"weighted accuracy {score:.3f}; wrote {output}")

@@ -51,6 +51,7 @@ class BearingHistogram:
         self._keys: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self._counts: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self._waiting: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
+        self._n_waiting = 0
 
     def add(self, direction: NDArray[np.int64], range_m: NDArray[np.float32]) -> None:
         """Add beams: (N,) numbers of their directions and (N,) first ranges, inf for no return."""
@@ -68,7 +69,7 @@ class BearingHistogram:
         if self._waiting:
             keys = np.concatenate([self._keys, *(keys for keys, _ in self._waiting)])
             counts = np.concatenate([self._counts, *(counts for _, counts in self._waiting)])
-            self._waiting = []
+            self._waiting, self._n_waiting = [], 0
             order = np.argsort(keys, kind="stable")
             keys, counts = keys[order], counts[order]
             first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else np.zeros(0, int)
@@ -77,7 +78,8 @@ class BearingHistogram:
 
     def _wait(self, keys: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
         self._waiting.append((keys, counts))
-        if sum(len(waiting) for waiting, _ in self._waiting) > _SETTLE_AT:
+        self._n_waiting += len(keys)
+        if self._n_waiting > _SETTLE_AT:
             self.entries()
 
 

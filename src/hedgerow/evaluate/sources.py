@@ -97,8 +97,12 @@ def size_of(source: Simulated) -> dict[str, float]:
     size = getattr(source, "size", None)
     if not callable(size):
         return {}
-    found: Any = size()
-    return {"elements": sum(found.elements.values()), "parameters": found.parameters, "bytes": found.bytes}
+    found: object = size()
+    is_mapping = isinstance(found, Mapping)
+    numbers: dict[str, Any] = dict(cast("Mapping[str, Any]", found)) if is_mapping else {}
+    if not is_mapping:
+        numbers = {key: getattr(found, key, None) for key in SIZES}
+    return {key: float(numbers[key]) for key in SIZES if numbers.get(key) is not None}
 
 
 def _logs(name: str, source: Recording) -> Iterator[Log]:
@@ -119,6 +123,7 @@ def _fired(name: str, world: Fires, real: Log, seed: int) -> Answer:
     simulated = world.fire(real.beams, seed=seed)
     if len(simulated) != len(real):
         raise InputError(f"{name}: the world gave {len(simulated)} returns for {len(real)} beams")
+    _require_same_map(name, real, simulated)
     likelihood = getattr(world, "log_likelihood", None)
     density: NDArray[np.float64] | None = None
     # Without a maximal range neither "no return" nor the density floor means anything; scores say so.
@@ -132,6 +137,16 @@ def _fired(name: str, world: Fires, real: Log, seed: int) -> Answer:
 def _within(range_m: NDArray[np.float32], real: Log) -> NDArray[np.float32]:
     inside = (range_m >= real.min_range_m) & (range_m <= real.max_range_m)
     return np.where(inside, range_m, np.float32(np.inf))
+
+
+def _require_same_map(name: str, real: Log, simulated: Log) -> None:
+    # Worlds that do not know where their map lies leave its origin at 0.
+    theirs, ours = simulated.map_origin_m, real.map_origin_m
+    if theirs.any() and not np.allclose(theirs, ours, rtol=0, atol=SAME_ORIGIN_M):
+        raise InputError(
+            f"{name}: the world's map begins at {theirs.tolist()}, that of the real log at {ours.tolist()}; learn and "
+            "compare with logs of one map origin"
+        )
 
 
 def _require_same_beams(name: str, real: Log, simulated: Log) -> None:

@@ -148,7 +148,7 @@ def _bearings(comparison: Comparison, sweeps: Mapping[str, Log]) -> tuple[Any, s
     if len(finite) == 0:
         return None, "png", ""
     window = Window(None, (-180.0, 180.0), (0.0, float(np.percentile(finite, 97)) + 0.25))
-    caption = f"Sweep {sweeps['real'].beams.sweep[0]}: beams by bearing and range, all rings; below, straight ahead."
+    caption = f"Sweep {sweeps['real'].beams.sweep[0]}: beams by bearing and range, all rings; below, those along x."
     return bearing_histograms(coarse.pop("real"), coarse, window), "png", caption
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hedgerow.evaluate import Comparison, compare
-from hedgerow.learn import learn
+from hedgerow.learners import learn
 from hedgerow.log import Log
 from hedgerow.reproduce import sites
 from hedgerow.reproduce.paper_table import PaperTable
@@ -83,7 +83,7 @@ def learn_all(train: Log, say: Say = print) -> dict[str, LearnedWorld]:
     worlds: dict[str, LearnedWorld] = {}
     for name, model in MODELS.items():
         worlds[name] = learn(train, model)
-        elements = ", ".join(f"{n:,} {kind}" for kind, n in worlds[name].size().elements.items())
+        elements = ", ".join(f"{n:,} {kind}" for kind, n in worlds[name].size().tables.items())
         say(f"learned {name}: {elements}")
     return worlds
 

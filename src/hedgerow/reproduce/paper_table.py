@@ -34,10 +34,11 @@ class PaperTable:
     def to_rich(self) -> Any:
         """Return a table for the terminal."""
         from rich.table import Table
+        from rich.text import Text
 
         table = Table("", "", *self.columns, title=self.title, title_justify="left")
         for line in self.lines():
-            table.add_row(*[f"[bold]{cell[2:-2]}[/bold]" if cell.startswith("**") else cell for cell in line])
+            table.add_row(*[Text(cell.strip("*"), style="bold" if cell.startswith("**") else "") for cell in line])
         return table
 
     def _cells(self, values: Mapping[str, float]) -> Sequence[str]:

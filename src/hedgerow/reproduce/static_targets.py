@@ -3,7 +3,8 @@
 
 Reality here is synthetic: leaves, blades and planes as meshes (targets.py), each pulse somewhere in its cone and
 encoder step (recording.py). As in the paper, a fifth of the sweeps is learned from and the rest is compared; voxels
-have a side of 5 cm, the surface has nodes every centimetre and a kernel of 4 cm, and constant noise.
+have a side of 5 cm, and the surface has constant noise. Its nodes are 2 cm apart and its kernel is 12 cm wide instead
+of 1 and 4 cm: rings are 5 to 7 cm apart at 8 m, and a kernel that holds only one of them knows no plane.
 """
 
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from hedgerow.evaluate import compare
-from hedgerow.learn import learn
+from hedgerow.learners import learn
 from hedgerow.log import Log
 from hedgerow.reproduce.paper_table import PaperTable
 from hedgerow.reproduce.recording import record_standing
@@ -67,7 +68,7 @@ def _split(log: Log) -> tuple[Log, Log]:
 
 
 def _surface(train: Log) -> LearnedWorld:
-    world = learn(train, "surface", node_m=0.01, kernel_m=0.04, voxel_m=0.005)
+    world = learn(train, "surface", node_m=0.02, kernel_m=0.12, voxel_m=0.01)
     triangles = world.tables["triangles"]
     if not isinstance(triangles, Triangles):
         raise TypeError("a surface world is made of triangles")

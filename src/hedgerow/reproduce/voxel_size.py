@@ -8,7 +8,7 @@ from typing import Any
 
 from hedgerow.evaluate import compare
 from hedgerow.io.figure import new_figure, save_figure
-from hedgerow.learn import learn
+from hedgerow.learners import learn
 from hedgerow.reproduce.mobile import OFFROAD, record
 
 SIDES_M = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
@@ -43,7 +43,7 @@ def run(
         scores = compare(test, world, seed=seed)
         sweep_cm.append(100 * (scores["sweep_distance_m"] or 0.0))
         cloud_cm.append(100 * (scores["cloud_distance_m"] or 0.0))
-        n_elements.append(world.size().elements["gaussians"])
+        n_elements.append(world.size().elements)
         say(f"{side_m:g} m: sweep to sweep {sweep_cm[-1]:.2f} cm, cloud to cloud {cloud_cm[-1]:.2f} cm")
     study = SizeStudy(SIDES_M, tuple(sweep_cm), tuple(cloud_cm), tuple(n_elements))
     if picture is not None:

@@ -143,13 +143,18 @@ class Scene:
             tau,
         )
 
-    def place(self, scene: "Scene", transforms: ArrayLike, *, label: ArrayLike = -1) -> None:
+    def place(
+        self, scene: "Scene", transforms: ArrayLike, *, label: ArrayLike = -1, first_element: int | None = None
+    ) -> None:
         """Place another scene, once for each transform; its elements are shared, not copied.
 
         Args:
             scene: it is frozen from now on; may itself be made of placed scenes.
             transforms: (4, 4) or (M, 4, 4) affine, from the other scene's map frame to this one's.
             label: replaces the labels of its elements; -1 keeps them. One number, or (M,).
+            first_element: number of its first element, above the scene's own and those of other placed scenes; wants
+                exactly one transform. So a part of a world throws the same coins as the whole. Default: numbered
+                through.
 
         Raises:
             InputError: wrong shape, not finite, not invertible, or the scene is in use already.
@@ -170,8 +175,15 @@ class Scene:
         wrong = (labels < -1) | (labels > 65535)
         if wrong.any():
             raise arrays.RowError("label", arrays.first_row(wrong), "is not a label from 0 to 65535, or -1")
+        if first_element is not None and (first_element < 0 or len(matrices) != 1):
+            raise InputError(f"first_element: expected 0 or more and one transform, found {first_element}")
         scene._frozen = True
-        self._core.place(scene._core, np.ascontiguousarray(local.reshape(-1, 12)), np.ascontiguousarray(labels))
+        self._core.place(
+            scene._core,
+            np.ascontiguousarray(local.reshape(-1, 12)),
+            np.ascontiguousarray(labels),
+            -1 if first_element is None else first_element,
+        )
 
     def build(self) -> None:
         """Build the acceleration structures now rather than at the first firing."""

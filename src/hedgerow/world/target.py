@@ -4,7 +4,7 @@
 A world in memory is one target; of a world on the disk, the tiles around the beams of the moment are one.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypedDict
 
 import numpy as np
@@ -27,21 +27,6 @@ class Options(TypedDict):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Numbers:
-    """Numbers of the elements of a scene made of several stretches of a world's numbers, in ascending order."""
-
-    begin: NDArray[np.int64]
-    """(K,) where each stretch begins in the scene, from 0."""
-    first: NDArray[np.int64]
-    """(K,) and in the world."""
-
-    def in_world(self, element: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Translate numbers of the scene; -1 stays -1."""
-        stretch = np.searchsorted(self.begin, element, side="right") - 1
-        return np.where(element < 0, element, element + (self.first - self.begin)[stretch])
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Crossings:
     """Elements that may return one beam, nearest first; (K,) each."""
 
@@ -56,16 +41,12 @@ class Target:
 
     scene: Scene
     points: PointScene | None = None
-    numbers: Numbers | None = None
-    """None where the scene's numbers are those of the world."""
 
     def fire(self, beams: Beams, seed: int, options: Options) -> Hits:
         """Draw the first return of each pulse; where a point and another element answer, the nearer one (000 §4.5)."""
         if self.points is not None and self.scene.n_elements == 0:
             return self.points.fire(beams, seed=seed, **options)
         hits = self.scene.fire(beams, seed=seed, **options)
-        if self.numbers is not None:
-            hits = replace(hits, element=self.numbers.in_world(hits.element))
         if self.points is None:
             return hits
         return _nearer(hits, self.points.fire(beams, seed=seed, **options))

@@ -2,7 +2,8 @@
 """TiledWorld: a world on the disk, of which only the tiles around the beams are in memory.
 
 Beams are fired sweep by sweep. The tiles whose boxes touch the box around a sweep's beams are loaded, each as a scene
-of its own, and placed side by side in one scene, so that rays cross from tile to tile as in the whole world. Scenes of
+of its own, and placed side by side in one scene under their numbers in the world, so that rays cross from tile to tile
+and coins fall as in the whole world: the answers are the same bytes, but where two triangles share an edge. Scenes of
 tiles are kept, the longest unused dropped first, as far as the memory goes. A sweep that needs more than that is cut
 into sectors of azimuth that need less.
 """
@@ -23,7 +24,7 @@ from hedgerow.world.learned import ElementWorld, Rows, WorldSize
 from hedgerow.world.points import PointScene, build_cloud
 from hedgerow.world.scene import Scene
 from hedgerow.world.store import WorldFile
-from hedgerow.world.target import Numbers, Target
+from hedgerow.world.target import Target
 
 if TYPE_CHECKING:
     from hedgerow import _core
@@ -118,19 +119,15 @@ class TiledWorld(ElementWorld):
         self._make_room(needed)
         scene = Scene(self.header.origin_m)
         clouds: list[_core.PointCloud] = []
-        in_scene: list[int] = []
         for row in needed.tolist():
             part = self._part(row)
             if isinstance(part, Scene):
-                scene.place(part, np.eye(4))
-                in_scene.append(row)
+                scene.place(part, np.eye(4), first_element=int(self._first[row]))
             else:
                 clouds.append(part)
-        n = self._tiles.n[in_scene]
-        numbers = Numbers(np.cumsum(n) - n, self._first[in_scene]) if in_scene else None
         settings = self._file.settings("points") if clouds else None
         points = PointScene(clouds, self.header.origin_m, settings) if isinstance(settings, Points) else None
-        target = Target(scene, points, numbers)
+        target = Target(scene, points)
         self._last = key, target
         return target
 

@@ -14,8 +14,8 @@ from hedgerow.log import Log
 
 if TYPE_CHECKING:
     from hedgerow.io.parquet import LogFile
-    from hedgerow.learn.parts import Parts
-    from hedgerow.learn.stages import Report
+    from hedgerow.learners.parts import Parts
+    from hedgerow.learners.stages import Report
     from hedgerow.world import LearnedWorld
 
 __all__ = ["learn"]
@@ -45,9 +45,9 @@ def learn(
         FileError: the log cannot be read.
     """
     # Here, because the learners bring pydantic, scipy and the engine along.
-    from hedgerow.learn.models import MODELS, Job
-    from hedgerow.learn.parts import parts_of, survey
-    from hedgerow.learn.stages import Stages
+    from hedgerow.learners.models import MODELS, Job
+    from hedgerow.learners.parts import parts_of, survey
+    from hedgerow.learners.stages import Stages
     from hedgerow.world import LearnedWorld
     from hedgerow.world.header import Provenance
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core, arrays
-from hedgerow.learn import thinning
+from hedgerow.learners import thinning
 
 _ROUNDS = 3  # of reweighting; the normal of a kerb's foot turns by less than a degree after that
 _MIN_SCALE_M = 0.005  # residuals of some millimetres are the sensor's, never outliers

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.learn.parts import parts_of
-from hedgerow.learn.permeability import Counts, count, with_permeability
+from hedgerow.learners.parts import parts_of
+from hedgerow.learners.permeability import Counts, count, with_permeability
 from hedgerow.world.elements import Gaussians, Triangles
 
 WALL = np.array([[[8.0, -30, -30], [8, 30, -30], [8, 0, 60]]])

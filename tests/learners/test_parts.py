@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.learn.parts import parts_of, survey
+from hedgerow.learners.parts import parts_of, survey
 
 
 def log_of(ranges, *, sweeps=0, max_range_m=50.0, sensor="vlp-16"):

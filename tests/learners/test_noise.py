@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.learn.noise import Residuals, fit_noise
-from hedgerow.learn.parts import parts_of
+from hedgerow.learners.noise import Residuals, fit_noise
+from hedgerow.learners.parts import parts_of
 from hedgerow.world.elements import Triangles
 
 # Ground, seen at 65 degrees of incidence and more, and a wall 6 m to the left, seen face on.

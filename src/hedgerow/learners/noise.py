@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.learn.parts import Parts
+from hedgerow.learners.parts import Parts
 from hedgerow.log import Log
 from hedgerow.world.elements import Triangles
 from hedgerow.world.noise import SurfaceNoise
@@ -122,6 +122,11 @@ def _robust_sigma(counts: NDArray[np.int64]) -> float:
 
 
 def _not_negative(design: NDArray[np.float64], wanted: NDArray[np.float64]) -> NDArray[np.float64]:
-    from scipy.optimize import nnls
-
-    return nnls(design, wanted)[0]
+    """Least squares of two unknowns, neither below 0: whichever would be is left out."""
+    answer: NDArray[np.float64] = np.linalg.lstsq(design, wanted, rcond=None)[0].astype(np.float64)
+    for kept, other in ((0, 1), (1, 0)):
+        if answer[other] < 0:
+            alone = np.zeros(2)
+            alone[kept] = max(0.0, float(design[:, kept] @ wanted / (design[:, kept] @ design[:, kept])))
+            return alone
+    return answer

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import FileError
-from hedgerow.learn.moments import RECORD
+from hedgerow.learners.moments import RECORD
 
 Split = Callable[[NDArray[np.float64], int], list[NDArray[np.integer]]]
 """Splits (M, 3) points into clusters, given a number that names the split; gives the rows of each cluster."""

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from hedgerow import _core
-from hedgerow.learn.cells import CellFiles, CellTree, PointSample
-from hedgerow.learn.moments import RECORD, Moments, records_of
-from hedgerow.learn.statistics import Parts, Progress, require_points, require_same_map
+from hedgerow.errors import InputError
+from hedgerow.learners.cells import CellFiles, CellTree, PointSample
+from hedgerow.learners.moments import RECORD, Moments, records_of
+from hedgerow.learners.statistics import Parts, Progress, require_points, require_same_map
 from hedgerow.log import Log
 from hedgerow.world.elements import Gaussians
 
@@ -79,7 +80,7 @@ def learn_topdown(
         Gaussians, solid: permeability is counted afterwards.
 
     Raises:
-        InputError: no beams, or none of them came back, or the parts have different map origins.
+        InputError: no beams, no returns, no cluster with enough points, or different map origins; says what to do.
         FileError: the temporary files cannot be written.
     """
     intake = _Intake(parameters)
@@ -94,6 +95,11 @@ def learn_topdown(
     else:
         moments = _learn_cells(parts, intake.sample, parameters, threads, meter)
     enough = moments.count >= parameters.min_points
+    if not enough.any():
+        raise InputError(
+            f"min_points: none of {len(moments)} clusters has {parameters.min_points} points, the fullest has "
+            f"{moments.count.max()}; take more sweeps or a smaller min_points"
+        )
     return moments.chosen(enough).gaussians(tau=parameters.tau, min_sigma_m=parameters.min_sigma_m)
 
 

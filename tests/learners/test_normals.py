@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from hedgerow import _core
 from hedgerow.errors import InputError
-from hedgerow.learn.normals import eigenvalues, estimate_normals
+from hedgerow.learners.normals import eigenvalues, estimate_normals
 
 UP = np.array([0.0, 0.0, 1.0])
 

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from hedgerow import Beams, InputError
-from hedgerow.learn.points import PointsParameters, learn_points
+from hedgerow.learners.points import PointsParameters, learn_points
 from hedgerow.log import Log, Returns
 from hedgerow.world import LearnedWorld
 

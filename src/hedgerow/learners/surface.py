@@ -23,9 +23,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from hedgerow import _core
 from hedgerow.errors import InputError
-from hedgerow.learn import thinning
-from hedgerow.learn.normals import grain_normals
-from hedgerow.learn.parts import Parts
+from hedgerow.learners import thinning
+from hedgerow.learners.normals import grain_normals
+from hedgerow.learners.parts import Parts
 from hedgerow.world.elements import Triangles
 
 Progress = Callable[[int], object]

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from hedgerow.errors import InputError
-from hedgerow.learn.normals import estimate_normals
-from hedgerow.learn.parts import Parts
+from hedgerow.learners.normals import estimate_normals
+from hedgerow.learners.parts import Parts
 from hedgerow.log import Log
 from hedgerow.world.elements import Points
 from hedgerow.world.noise import SurfaceNoise

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from hedgerow.errors import InputError
-from hedgerow.learn.moments import Moments
-from hedgerow.learn.statistics import Parts, Progress, VoxelStatistics, gather, require_points
+from hedgerow.learners.moments import Moments
+from hedgerow.learners.statistics import Parts, Progress, VoxelStatistics, gather, require_points
 from hedgerow.world.elements import Gaussians
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -163,13 +163,14 @@ def _neighbours(key: NDArray[np.int32]) -> NDArray[np.int64]:
     cell = key - low
     # One spare number at each end of y and z, so that no neighbour wraps around to another row of the grid.
     _, n_y, n_z = (int(n) + 3 for n in cell.max(axis=0))
-    packed = (cell[:, 0] * n_y + cell[:, 1]) * n_z + cell[:, 2]
+    packed: NDArray[np.int64] = (cell[:, 0] * n_y + cell[:, 1]) * n_z + cell[:, 2]
     edges: list[NDArray[np.int64]] = []
     for x, y, z in product(range(2), range(3), range(3)):
         step = (x * n_y + y - 1) * n_z + z - 1
         if step <= 0:
             continue  # each pair is found from its smaller end
-        row = np.minimum(np.searchsorted(packed, packed + step), len(packed) - 1)
+        row = np.searchsorted(packed, packed + step)
+        row[row == len(packed)] = 0  # past the end: no neighbour, and 0 is none either
         found = np.flatnonzero(packed[row] == packed + step)
         edges.append(np.stack([found, row[found]], axis=1))
     return np.concatenate(edges)

@@ -13,9 +13,9 @@ from pydantic import ValidationError
 
 from hedgerow import Beams, Log, Scene
 from hedgerow.errors import InputError
-from hedgerow.learn import thinning
-from hedgerow.learn.normals import grain_normals
-from hedgerow.learn.surface import SurfaceParameters, learn_surface, surface_of
+from hedgerow.learners import thinning
+from hedgerow.learners.normals import grain_normals
+from hedgerow.learners.surface import SurfaceParameters, learn_surface, surface_of
 
 
 def seen(position, sensor, *, noise_m=0.0, seed=0, **columns):

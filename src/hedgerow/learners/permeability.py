@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import InputError
-from hedgerow.learn.parts import Parts
+from hedgerow.learners.parts import Parts
 from hedgerow.world.elements import Gaussians, Triangles
 from hedgerow.world.scene import Scene
 

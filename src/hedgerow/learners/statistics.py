@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.errors import InputError
-from hedgerow.learn.moments import Moments
+from hedgerow.learners.moments import Moments
 from hedgerow.log import Log
 from hedgerow.world.elements import Gaussians
 

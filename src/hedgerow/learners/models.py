@@ -1,22 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """The models a log can be learned as, each a short recipe over the learners. A new kind of world is one row more."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from hedgerow.errors import InputError
-from hedgerow.learn.bottomup import BottomupParameters, learn_bottomup
-from hedgerow.learn.noise import fit_noise
-from hedgerow.learn.parts import Parts, Survey
-from hedgerow.learn.permeability import count, with_permeability
-from hedgerow.learn.points import PointsParameters, learn_points
-from hedgerow.learn.stages import Stages
-from hedgerow.learn.surface import SurfaceParameters, learn_surface
-from hedgerow.learn.topdown import TopdownParameters, learn_topdown
-from hedgerow.learn.voxel import VoxelParameters, learn_voxel
+from hedgerow.learners.bottomup import BottomupParameters, learn_bottomup
+from hedgerow.learners.classify import ClassifierParameters, learn_volume_map, read_classifier, volume_part
+from hedgerow.learners.noise import fit_noise
+from hedgerow.learners.parts import Parts, Survey
+from hedgerow.learners.permeability import count, with_permeability
+from hedgerow.learners.points import PointsParameters, learn_points
+from hedgerow.learners.stages import Stages
+from hedgerow.learners.surface import SurfaceParameters, learn_surface
+from hedgerow.learners.topdown import TopdownParameters, learn_topdown
+from hedgerow.learners.voxel import VoxelParameters, learn_voxel
+from hedgerow.log import Log
 from hedgerow.world.elements import Gaussians, Points, Triangles
 
 Table = Gaussians | Triangles | Points
@@ -72,6 +75,22 @@ class PermeableBottomupParameters(BottomupParameters, CountParameters):
     """How a bottom-up world is learned."""
 
 
+def _from_file(value: object) -> object:
+    """Read the parameters of a tuned classifier if their file is named."""
+    return read_classifier(value) if isinstance(value, str | Path) else value
+
+
+class HybridParameters(CountParameters):
+    """How a hybrid world is learned: surface and volume each by its own model."""
+
+    classifier: Annotated[ClassifierParameters, BeforeValidator(_from_file)] = ClassifierParameters()
+    """What is surface and what is volume: parameters, or a TOML file of `hedgerow tune classifier`."""
+    surface: SurfaceParameters = SurfaceParameters()
+    """How the surface is learned."""
+    topdown: TopdownParameters = TopdownParameters()
+    """How the volumes are learned."""
+
+
 def _points(job: Job, parameters: PointsParameters) -> tuple[Table, ...]:
     return (learn_points(job.parts, parameters, progress=job.stages.meter("keeping points")),)
 
@@ -99,6 +118,23 @@ def _topdown(job: Job, parameters: PermeableTopdownParameters) -> tuple[Table, .
 def _bottomup(job: Job, parameters: PermeableBottomupParameters) -> tuple[Table, ...]:
     own = _only(BottomupParameters, parameters)
     return job.permeable((learn_bottomup(job.parts, own, progress=job.stages.meter("growing regions")),), parameters)
+
+
+def _hybrid(job: Job, parameters: HybridParameters) -> tuple[Table, ...]:
+    stages = job.stages
+    is_volume = learn_volume_map(job.parts, parameters.classifier, progress=stages.meter("telling surface from volume"))
+
+    def volume_parts() -> Iterator[Log]:
+        return (volume_part(log, is_volume) for log in job.parts())
+
+    triangles = learn_surface(
+        job.parts, parameters.surface, keep=lambda p: ~is_volume(p), progress=stages.meter("fitting the surface")
+    )
+    noise = fit_noise(job.parts, triangles, progress=stages.meter("fitting range noise"))
+    tables: tuple[Gaussians | Triangles, ...] = (replace(triangles, noise=noise),)
+    if any(log.returns.hit.any() for log in volume_parts()):
+        tables += (learn_topdown(volume_parts, parameters.topdown, progress=stages.meter("clustering volumes")),)
+    return job.permeable(tables, parameters)
 
 
 def _only(kind: type[Any], parameters: BaseModel) -> Any:
@@ -140,5 +176,6 @@ MODELS: dict[str, Model] = {
     ),
     "voxel": Model("a Gaussian per voxel; quick, scales to any site", PermeableVoxelParameters, _voxel),
     "topdown": Model("Gaussians by recursive K-means; best for vegetation", PermeableTopdownParameters, _topdown),
+    "hybrid": Model("surface where it is one, Gaussians elsewhere; the best start", HybridParameters, _hybrid),
     "bottomup": Model("Gaussians grown from small ones; compact", PermeableBottomupParameters, _bottomup),
 }
