@@ -98,14 +98,15 @@ auto smoothed_scores(const AnyArray& position_m, const AnyArray& score, float ra
 }
 
 auto surface_of(const AnyArray& grains, const AnyArray& position_m, const AnyArray& normal, const AnyArray& weight,
-                double node_m, float kernel_m, float reach_m, std::uint32_t min_neighbours, float sigma_residual_m,
-                float sigma_normal, int rounds, float max_gap_m, std::array<std::int64_t, 4> cubes, int threads) {
+                double node_m, float kernel_m, float reach_m, std::uint32_t min_neighbours, std::uint32_t min_close,
+                float sigma_residual_m, float sigma_normal, int rounds, float max_gap_m,
+                std::array<std::int64_t, 4> cubes, int threads) {
     const auto rows = grains_of(grains, -1);
     const auto n = static_cast<std::ptrdiff_t>(rows.size());
     const SurfacePoints points{values<double>(position_m, "position_m", n, 3), values<float>(normal, "normal", n, 3),
                                values<float>(weight, "weight", n), rows};
-    const SurfaceSettings settings{node_m,       kernel_m, reach_m,   min_neighbours, sigma_residual_m,
-                                   sigma_normal, rounds,   max_gap_m, cubes};
+    const SurfaceSettings settings{node_m,           kernel_m,     reach_m, min_neighbours, min_close,
+                                   sigma_residual_m, sigma_normal, rounds,  max_gap_m,      cubes};
     SurfaceMesh mesh;
     {
         nb::gil_scoped_release release;
@@ -133,8 +134,8 @@ void bind_surface(nb::module_& m) {
           nb::arg("score_range"), nb::arg("threads"), "Bilateral filter over scores of points.");
     m.def("make_surface", surface_of, nb::arg("grains").noconvert(), nb::arg("position_m").noconvert(),
           nb::arg("normal").noconvert(), nb::arg("weight").noconvert(), nb::arg("node_m"), nb::arg("kernel_m"),
-          nb::arg("reach_m"), nb::arg("min_neighbours"), nb::arg("sigma_residual_m"), nb::arg("sigma_normal"),
-          nb::arg("rounds"), nb::arg("max_gap_m"), nb::arg("cubes"), nb::arg("threads"),
+          nb::arg("reach_m"), nb::arg("min_neighbours"), nb::arg("min_close"), nb::arg("sigma_residual_m"),
+          nb::arg("sigma_normal"), nb::arg("rounds"), nb::arg("max_gap_m"), nb::arg("cubes"), nb::arg("threads"),
           "Triangles of the implicit surface: (corners_m by nines, intensity, intensity_sigma, label).");
 }
 

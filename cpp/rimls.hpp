@@ -15,17 +15,23 @@
 
 namespace hedgerow {
 
+struct Node {
+    float value = std::numeric_limits<float>::quiet_NaN();  // NaN where fewer points than wanted are within reach
+    bool close = false;                                     // whether the kernel alone holds enough of them
+};
+
 // The neighbours of one node and their sums.
 class Rimls {
   public:
-    // Value at a place relative to the centre of what is nearby; NaN where fewer points than wanted are within reach.
-    float value(Nearby& nearby, const float at[3], const SurfacePoints& points, const SurfaceSettings& settings) {
+    // The node at a place relative to the centre of what is nearby.
+    Node node(Nearby& nearby, const float at[3], const SurfacePoints& points, const SurfaceSettings& settings) {
         const auto reached = nearby.within(at, settings.reach_m);
-        if (reached.size() < settings.min_neighbours) return std::numeric_limits<float>::quiet_NaN();
+        if (reached.size() < settings.min_neighbours) return {};
         std::size_t n_close = 0;
-        const float close = settings.kernel_m * settings.kernel_m;
-        for (const std::uint32_t i : reached) n_close += nearby.squared_distance(i) < close;
-        const float radius = n_close >= settings.min_neighbours ? settings.kernel_m : settings.reach_m;
+        const float limit = settings.kernel_m * settings.kernel_m;
+        for (const std::uint32_t i : reached) n_close += nearby.squared_distance(i) < limit;
+        const bool close = n_close >= settings.min_neighbours;
+        const float radius = close ? settings.kernel_m : settings.reach_m;
         load(nearby, reached, at, points, radius);
         float value = 0, gradient[3] = {};
         for (int round = 0; round <= settings.rounds; ++round) {
@@ -34,7 +40,7 @@ class Rimls {
             sum(value, gradient, radius);
             if (round > 0 && std::abs(value - before) < 1e-5f) break;  // metres: far below what a node spacing resolves
         }
-        return value;
+        return {value, close};
     }
 
   private:

@@ -21,7 +21,7 @@ class Nodes {
     Nodes(const CellGrid& grid, const SurfacePoints& points, const SurfaceSettings& settings, int side)
         : grid_(grid), points_(points), settings_(settings), side_(side), keys_(grid.reached()) {
         std::erase_if(keys_, [&](CellKey key) { return !wanted(grid.place(key)); });
-        value_.resize(keys_.size() * block_size());
+        nodes_.resize(keys_.size() * block_size());
         for_pieces(keys_.size(), kBlocksPerPiece,
                    [&](std::size_t, std::size_t begin, std::size_t end) { evaluate(begin, end); });
     }
@@ -31,15 +31,15 @@ class Nodes {
 
     // The block's nodes and the first layer of the next blocks: (side + 1)^3 values, x fastest; NaN where there is
     // none.
-    void with_next(std::size_t block, std::vector<float>& values) const {
+    void with_next(std::size_t block, std::vector<Node>& values) const {
         const int wide = side_ + 1;
-        values.assign(static_cast<std::size_t>(wide * wide * wide), std::numeric_limits<float>::quiet_NaN());
+        values.assign(static_cast<std::size_t>(wide * wide * wide), Node{});
         for (int d = 0; d < 8; ++d) {
             const int dx = d & 1, dy = d >> 1 & 1, dz = d >> 2;
             const CellKey key = CellGrid::moved(keys_[block], dx, dy, dz);
             const auto found = std::lower_bound(keys_.begin() + static_cast<std::ptrdiff_t>(block), keys_.end(), key);
             if (found == keys_.end() || *found != key) continue;
-            const float* from = &value_[static_cast<std::size_t>(found - keys_.begin()) * block_size()];
+            const Node* from = &nodes_[static_cast<std::size_t>(found - keys_.begin()) * block_size()];
             for (int z = 0; z < (dz ? 1 : side_); ++z)
                 for (int y = 0; y < (dy ? 1 : side_); ++y)
                     for (int x = 0; x < (dx ? 1 : side_); ++x)
@@ -64,14 +64,14 @@ class Nodes {
         CellGrid::Walk walk(grid_, keys_[begin]);
         for (std::size_t block = begin; block < end; ++block) {
             nearby.load(grid_, keys_[block], walk.around(keys_[block]), points_.position_m, points_.weight);
-            float* value = &value_[block * block_size()];
+            Node* node = &nodes_[block * block_size()];
             const float step = static_cast<float>(settings_.node_m), first = -step * static_cast<float>(side_) / 2;
             for (int z = 0; z < side_; ++z)
                 for (int y = 0; y < side_; ++y)
                     for (int x = 0; x < side_; ++x) {
                         const float at[3] = {first + step * static_cast<float>(x), first + step * static_cast<float>(y),
                                              first + step * static_cast<float>(z)};
-                        *value++ = rimls.value(nearby, at, points_, settings_);
+                        *node++ = rimls.node(nearby, at, points_, settings_);
                     }
         }
     }
@@ -81,7 +81,7 @@ class Nodes {
     const SurfaceSettings& settings_;
     int side_;
     std::vector<CellKey> keys_;
-    std::vector<float> value_;
+    std::vector<Node> nodes_;
 };
 
 // What the points near a triangle say about it.
@@ -141,7 +141,7 @@ struct Marcher {
     const Nodes& nodes;
 
     void march(std::size_t begin, std::size_t end, SurfaceMesh& mesh) const {
-        std::vector<float> values;
+        std::vector<Node> values;
         std::vector<double> found;  // corners of the block's triangles
         Nearby nearby;
         Finisher finisher;
@@ -158,7 +158,7 @@ struct Marcher {
     }
 
   private:
-    void march_block(const std::array<std::int64_t, 3>& place, const std::vector<float>& values,
+    void march_block(const std::array<std::int64_t, 3>& place, const std::vector<Node>& values,
                      std::vector<double>& found) const {
         const auto& [x0, x1, y0, y1] = settings.cubes;
         const int side = nodes.side(), wide = side + 1;
@@ -169,15 +169,17 @@ struct Marcher {
                                                            place[2] * side + z};
                     if (node[0] < x0 || node[0] >= x1 || node[1] < y0 || node[1] >= y1) continue;
                     float corner[8];
-                    unsigned inside = 0;
+                    unsigned inside = 0, n_close = 0;
                     bool complete = true;
                     for (int c = 0; c < 8; ++c) {
                         const int at = ((z + (c >> 2)) * wide + y + (c >> 1 & 1)) * wide + x + (c & 1);
-                        corner[c] = values[static_cast<std::size_t>(at)];
+                        corner[c] = values[static_cast<std::size_t>(at)].value;
+                        n_close += values[static_cast<std::size_t>(at)].close;
                         complete = complete && !std::isnan(corner[c]);
                         inside |= (corner[c] < 0 ? 1u : 0u) << c;
                     }
-                    if (complete && inside != 0 && inside != 255) march_cube(node, corner, inside, found);
+                    if (complete && n_close >= settings.min_close && inside != 0 && inside != 255)
+                        march_cube(node, corner, inside, found);
                 }
     }
 

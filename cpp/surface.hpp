@@ -17,10 +17,11 @@ struct SurfaceSettings {
     float kernel_m;  // points within it define the surface at a node
     float reach_m;   // where those are too few, points within this do
     std::uint32_t min_neighbours;
-    float sigma_residual_m;             // how far off the surface a point may lie before it loses weight
-    float sigma_normal;                 // how far its normal may differ before it loses weight
-    int rounds;                         // of reweighting
-    float max_gap_m;                    // triangles farther than this from any point are dropped
+    std::uint32_t min_close;  // of the eight nodes of a cube, so many must have enough points within the kernel
+    float sigma_residual_m;   // how far off the surface a point may lie before it loses weight
+    float sigma_normal;       // how far its normal may differ before it loses weight
+    int rounds;               // of reweighting
+    float max_gap_m;          // triangles farther than this from any point are dropped
     std::array<std::int64_t, 4> cubes;  // only cubes with x in [0], [1] and y in [2], [3], ends excluded [nodes]
 };
 
