@@ -124,14 +124,18 @@ void load_rays(const BeamArrays& beams, const Packet& packet, const Lanes<float>
     }
     for (int lane = 0; lane < kLanes; ++lane) {
         rays.ray.tfar[lane] = far_m[lane];
-        rays.ray.tnear[lane] = 0;
-        rays.ray.time[lane] = 0;
-        rays.ray.mask[lane] = ~0u;
-        rays.ray.id[lane] = static_cast<unsigned>(lane);
-        rays.ray.flags[lane] = 0;
         rays.hit.geomID[lane] = RTC_INVALID_GEOMETRY_ID;
         rays.hit.instID[0][lane] = RTC_INVALID_GEOMETRY_ID;
     }
+}
+
+RTCRayHit8 fresh_rays() {
+    RTCRayHit8 rays{};
+    for (int lane = 0; lane < kLanes; ++lane) {
+        rays.ray.mask[lane] = ~0u;
+        rays.ray.id[lane] = static_cast<unsigned>(lane);
+    }
+    return rays;
 }
 
 }  // namespace hedgerow

@@ -59,6 +59,9 @@ class Packets {
     std::vector<std::uint32_t> order_;
 };
 
+// A packet with all that stays the same from one to the next.
+RTCRayHit8 fresh_rays();
+
 // Sets the packet's rays to the beams, from 0 to each lane's far end.
 void load_rays(const BeamArrays& beams, const Packet& packet, const Lanes<float>& far_m, RTCRayHit8& rays);
 

@@ -50,12 +50,8 @@ void note_triangles(const RTCFilterFunctionNArguments* arguments);
 // The cosine of the incidence angle of a world direction on a triangle whose normal, of any length, Embree gave in the
 // frame of the placed scene.
 inline float incidence_cosine(const Placement* placement, const float normal[3], const float direction[3]) {
-    float n[3] = {normal[0], normal[1], normal[2]};
-    if (placement) {
-        const auto& m = placement->normal_to_world;
-        for (int row = 0; row < 3; ++row)
-            n[row] = m[3 * row] * normal[0] + m[3 * row + 1] * normal[1] + m[3 * row + 2] * normal[2];
-    }
+    const std::array<float, 3> n =
+        placement ? placement->normal_in_world(normal) : std::array{normal[0], normal[1], normal[2]};
     const float along = n[0] * direction[0] + n[1] * direction[1] + n[2] * direction[2];
     const float squared = n[0] * n[0] + n[1] * n[1] + n[2] * n[2];
     return squared > 0 ? std::min(1.0f, std::fabs(along) / std::sqrt(squared)) : 1.0f;

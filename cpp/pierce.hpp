@@ -39,7 +39,7 @@ void pierce_chunk(const Scene& scene, RTCScene embree, const BeamArrays& beams, 
     PacketContext context(scene);
     context.crossings = crossings;
     for (float& limit : context.max_range_m.at) limit = max_range_m;
-    RTCRayHit8 rays;
+    RTCRayHit8 rays = fresh_rays();
     for (std::size_t i = 0; i < packets.size(); ++i) {
         const Packet packet = packets[i];
         Lanes<float> far;

@@ -149,7 +149,7 @@ void see(std::span<const std::shared_ptr<PointCloud>> clouds, const BeamArrays& 
         Glance glance;
         glance.min_m = limits.min_m;
         glance.by_range = pick == Pick::first;
-        RTCRayHit8 rays;
+        RTCRayHit8 rays = fresh_rays();
         for (std::size_t i = 0; i < packets.size(); ++i) {
             const Packet packet = packets[i];
             Sighting seen[kLanes];

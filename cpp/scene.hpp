@@ -121,6 +121,14 @@ struct Placement {
     std::int32_t label;                    // replaces the labels of its elements; -1 keeps them
     std::int64_t first_element;            // -1: as it comes
     std::array<float, 9> normal_to_world;  // inverse transpose of the linear part, by rows
+
+    std::array<float, 3> normal_in_world(const float normal[3]) const {
+        std::array<float, 3> out;
+        for (int row = 0; row < 3; ++row)
+            out[row] = normal_to_world[3 * row] * normal[0] + normal_to_world[3 * row + 1] * normal[1] +
+                       normal_to_world[3 * row + 2] * normal[2];
+        return out;
+    }
 };
 
 // Embree is faster without filter functions: firing at opaque meshes needs none, but to be told of every triangle on
