@@ -21,7 +21,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from hedgerow.errors import InputError
 from hedgerow.learners.moments import Moments
-from hedgerow.learners.statistics import Parts, Progress, VoxelStatistics, gather, require_points
+from hedgerow.learners.parts import Parts
+from hedgerow.learners.statistics import Progress, VoxelStatistics, gather, require_points
 from hedgerow.world.elements import Gaussians
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]

@@ -6,7 +6,7 @@ so they are exact: cut a log any way, merge in any order, and means, covariances
 to the last bit. Sums of intensities are float64 and agree to its addition order (about 1e-15 of the sum of squares).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 from hedgerow import _core
 from hedgerow.errors import InputError
 from hedgerow.learners.moments import Moments
+from hedgerow.learners.parts import Parts
 from hedgerow.log import Log
 from hedgerow.world.elements import Gaussians
 
-Parts = Callable[[], Iterable[Log]]
-"""Call it for a fresh pass over the partitions of a log, for example its sweeps."""
 Progress = Callable[[int], object]
 """Called now and then with the number of beams done."""
 

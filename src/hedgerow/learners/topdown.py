@@ -20,7 +20,8 @@ from hedgerow import _core
 from hedgerow.errors import InputError
 from hedgerow.learners.cells import CellFiles, CellTree, PointSample
 from hedgerow.learners.moments import RECORD, Moments, records_of
-from hedgerow.learners.statistics import Parts, Progress, require_points, require_same_map
+from hedgerow.learners.parts import Parts
+from hedgerow.learners.statistics import Progress, require_points, require_same_map
 from hedgerow.log import Log
 from hedgerow.world.elements import Gaussians
 

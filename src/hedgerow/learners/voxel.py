@@ -8,7 +8,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from hedgerow.learners.statistics import Parts, Progress, VoxelStatistics, gather
+from hedgerow.learners.parts import Parts
+from hedgerow.learners.statistics import Progress, VoxelStatistics, gather
 from hedgerow.world.elements import Gaussians
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
