@@ -17,18 +17,6 @@ using namespace hedgerow;
 
 namespace {
 
-BeamArrays beam_arrays(const AnyArray& origin_m, const AnyArray& direction, const AnyArray& pulse, const AnyArray& ring,
-                       const AnyArray& sweep, const std::array<double, 3>& scene_origin_m) {
-    const auto pulses = values<std::int64_t>(pulse, "pulse", -1);
-    const auto n = static_cast<std::ptrdiff_t>(pulses.size());
-    return {values<double>(origin_m, "origin_m", n, 3),
-            values<float>(direction, "direction", n, 3),
-            pulses,
-            values<std::uint16_t>(ring, "ring", n),
-            values<std::int32_t>(sweep, "sweep", n),
-            {scene_origin_m[0], scene_origin_m[1], scene_origin_m[2]}};
-}
-
 void add_mesh(Scene& scene, const AnyArray& vertices, const AnyArray& triangles, const AnyArray& permeability,
               const AnyArray& label, const AnyArray& reflectance, const AnyArray& intensity_sigma, bool lambertian,
               const AnyArray& noise_group, const std::vector<std::array<float, 3>>& noise) {
@@ -231,6 +219,7 @@ NB_MODULE(_core, m) {
             "build", [](Scene& scene) { scene.embree(Purpose::fire); }, nb::call_guard<nb::gil_scoped_release>(),
             "Builds what firing needs now rather than at the first firing.")
         .def_prop_ro("n_elements", &Scene::n_elements)
+        .def_prop_ro("max_sigma_m", &Scene::max_sigma_m, "No element draws ranges with a larger deviation.")
         .def("fire", fire_beams, BEAMS, nb::arg("min_range_m"), nb::arg("max_range_m"), nb::arg("seed"),
              nb::arg("threads"), nb::arg("progress").none(),
              "First return of each pulse: (range_m, intensity, label, element, incidence_cosine).")
@@ -249,6 +238,7 @@ NB_MODULE(_core, m) {
           nb::arg("knot_quaternion_xyzw").noconvert(), nb::arg("mount_position_m"), nb::arg("mount_quaternion_xyzw"),
           nb::arg("first_repeat"), nb::arg("threads"),
           "A scan pattern repeated along a trajectory: (origin_m, direction, time_ns).");
+    bind_behind(m);
     bind_cluster(m);
     bind_points(m);
     bind_surface(m);

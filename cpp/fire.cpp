@@ -71,12 +71,11 @@ void write_return(const Scene& scene, const RTCRayHit8& rays, int lane, float co
     const float range_m = rays.ray.tfar[lane] + shaded.sigma_m * random.normal[lane];
     // Stopped, but nearer or farther than the sensor can tell: nothing within the limits.
     if (!limits.contain(range_m)) return write_miss(out, beam);
-    const bool relabelled = placement && placement->label >= 0;
     const std::uint64_t first = placement ? static_cast<std::uint64_t>(placement->first_element) : 0;
     out.range_m[beam] = range_m;
     const float intensity = shaded.intensity + shaded.intensity_sigma * random.second_normal[lane];
     out.intensity[beam] = intensity < 0 ? 0 : intensity;  // NaN, for unknown, stays NaN
-    out.label[beam] = relabelled ? static_cast<std::uint16_t>(placement->label) : shaded.label;
+    out.label[beam] = label_under(placement, shaded.label);
     out.element[beam] = static_cast<std::int64_t>(first + geometry.first_element + shaded.number);
     out.incidence_cosine[beam] = shaded.cosine;
 }
@@ -100,15 +99,20 @@ void fire_chunk(const Scene& scene, RTCScene embree, const BeamArrays& beams, Ch
         random.draw(seed, pulse, 0);
         packets.prefetch(beams, i + 1);
         intersect8(packet.valid, embree, context, rays);
-        Lanes<float> cosine;
-        if (scene.n_placements() > 0) turn_normals(scene, rays);
-        incidence_cosines(rays, cosine);
-        for (int lane = 0; lane < packet.count; ++lane)
-            write_return(scene, rays, lane, cosine[lane], random, limits, out, packet.beam[lane]);
+        write_returns(scene, rays, packet, random, limits, out);
     }
 }
 
 }  // namespace
+
+void write_returns(const Scene& scene, RTCRayHit8& rays, const Packet& packet, const PacketRandom& random,
+                   RangeLimits limits, const ReturnArrays& out) {
+    Lanes<float> cosine;
+    if (scene.n_placements() > 0) turn_normals(scene, rays);
+    incidence_cosines(rays, cosine);
+    for (int lane = 0; lane < packet.count; ++lane)
+        write_return(scene, rays, lane, cosine[lane], random, limits, out, packet.beam[lane]);
+}
 
 void fire(Scene& scene, const BeamArrays& beams, RangeLimits limits, std::uint64_t seed, int threads, const Tick& tick,
           const ReturnArrays& out) {

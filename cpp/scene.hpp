@@ -131,6 +131,11 @@ struct Placement {
     }
 };
 
+// The label of an element with this label of its own.
+inline std::uint16_t label_under(const Placement* placement, std::uint16_t own) {
+    return placement && placement->label >= 0 ? static_cast<std::uint16_t>(placement->label) : own;
+}
+
 // Embree is faster without filter functions: firing at opaque meshes needs none, but to be told of every triangle on
 // the way takes one. So each purpose has its own acceleration structures, built when first needed.
 enum class Purpose { fire, pierce };

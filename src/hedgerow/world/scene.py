@@ -40,6 +40,12 @@ class Scene:
         """Number of triangles and Gaussians, those of placed scenes included."""
         return self._core.n_elements
 
+    @property
+    def native(self) -> _core.Scene:
+        """The native scene, frozen, for kernels that are wrapped in modules of their own."""
+        self.build()
+        return self._core
+
     def add_mesh(
         self,
         vertices_m: ArrayLike,
@@ -214,7 +220,7 @@ class Scene:
         _require_limits(min_range_m, max_range_m)
         self.build()
         answer = self._core.fire(
-            **self._seen(beams),
+            **self.seen(beams),
             min_range_m=min_range_m,
             max_range_m=max_range_m,
             seed=seed,
@@ -229,7 +235,7 @@ class Scene:
         """List every element along each ray up to `max_range_m`, nearest first."""
         self.build()
         answer = self._core.pierced(
-            **self._seen(beams), max_range_m=max_range_m, threads=_count(threads), progress=progress
+            **self.seen(beams), max_range_m=max_range_m, threads=_count(threads), progress=progress
         )
         return Pierced(*answer)
 
@@ -257,7 +263,7 @@ class Scene:
         ranges = arrays.require("range_m", range_m, np.float32, (len(beams),))
         self.build()
         return self._core.count(
-            **self._seen(beams),
+            **self.seen(beams),
             range_m=ranges,
             max_range_m=max_range_m,
             window_m=window_m,
@@ -289,7 +295,7 @@ class Scene:
         _require_limits(min_range_m, max_range_m)
         self.build()
         return self._core.likelihood(
-            **self._seen(beams),
+            **self.seen(beams),
             range_m=ranges,
             min_range_m=min_range_m,
             max_range_m=max_range_m,
@@ -298,7 +304,8 @@ class Scene:
             progress=progress,
         )
 
-    def _seen(self, beams: Beams) -> dict[str, Any]:
+    def seen(self, beams: Beams) -> dict[str, Any]:
+        """Give the beams as the kernels' arguments, for kernels that are wrapped in modules of their own."""
         return {
             "origin_m": beams.origin_m,
             "direction": beams.direction,
