@@ -119,7 +119,7 @@ def test_what_was_put_into_a_rough_scene_comes_out_again():
     # Of the variance: sqrt(2 / n) of each of the two, and again as much for neighbours that share noise.
     assert_allclose(found.sigma_m**2, 0.49, atol=5 * 2 * np.sqrt(2 / n) * (found.measured.own_variance_m2))
     without = calibrate(log, PICK)
-    assert without.sigma_m > found.sigma_m + 0.1
+    assert without.sigma_m**2 > 0.49 + 0.1  # the roughness is still in it
     assert any("nothing was simulated" in note for note in without.notes)
 
 
@@ -130,7 +130,7 @@ def test_a_simulated_log_serves_like_the_scene_and_other_beams_give_no_offset():
     by_scene = calibrate(log, PICK, simulated=world)
     by_log = calibrate(log, PICK, simulated=world.fire(beams))
     assert by_log == by_scene
-    other = hr.Beams.trusted(beams.columns() | {"origin_m": beams.origin_m + [0.5, 0, 0]})
+    other = hr.Beams.trusted(beams.columns() | {"origin_m": beams.origin_m + np.array([0.5, 0, 0])})
     elsewhere = calibrate(log, PICK, simulated=world.fire(other))
     assert elsewhere.offset is None and abs(elsewhere.mean_m) < 0.1  # 004's mean cannot see the 0.4
     assert any("always near 0" in note for note in elsewhere.notes)
@@ -198,7 +198,7 @@ def test_what_cannot_be_measured_is_refused():
         calibrate(log, PICK, simulated=log.with_returns(hr.Returns(log.returns.range_m)))
     with pytest.raises(InputError, match="simulation: no first return"):
         calibrate(log, PICK, simulated=SceneWorld(Scene()))
-    with pytest.raises(InputError, match="has another within 0.1° on its ring"):
+    with pytest.raises(InputError, match=r"has another within 0\.1° on its ring"):
         calibrate(log, PICK, window_rad=float(np.radians(0.1)))
     for degrees in (0.0, -1.0, 90.0, np.nan):
         with pytest.raises(InputError, match="window"):
