@@ -101,9 +101,7 @@ def test_white_noise_is_recovered_whatever_the_window():
         # A deviation of n independent numbers has the standard error s / sqrt(2 n); neighbours share some: twice that.
         assert_allclose(found.sigma_m, 0.5, atol=5 * 2 * 0.5 / np.sqrt(2 * n))
     narrow = calibrate(log, PICK, window_rad=float(np.radians(0.3))).measured
-    assert_allclose(
-        narrow.variance_m2, 0.25 * 1.5, rtol=0.05
-    )  # as 004 measures: half again as much with two neighbours
+    assert_allclose(narrow.variance_m2, 0.25 * 1.5, rtol=0.05)  # as 004 measures, with two neighbours: half again
 
 
 def test_what_was_put_into_a_rough_scene_comes_out_again():

@@ -263,9 +263,7 @@ def test_wrong_settings_are_refused_by_name():
 
 def test_settings_load_from_toml_with_changes(tmp_path):
     path = tmp_path / "bushes.toml"
-    path.write_text(
-        "[vegetation]\nlabels = [70, 71]\nmean_m = 0.1\nsigma_m = {70 = 0.5, 71 = 2}\n[source]\nlog = 'x'\n"
-    )
+    path.write_text("[vegetation]\nlabels = [70, 71]\nmean_m = 0.1\nsigma_m = {70 = 0.5, 71 = 2}\n[source]\nn = 3\n")
     expected = VegetationSettings(labels=(70, 71), mean_m=0.1, sigma_m={70: 0.5, 71: 2.0}, dual=True)
     assert VegetationSettings.load(path, dual=True) == expected
 
