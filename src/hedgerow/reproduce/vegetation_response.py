@@ -170,8 +170,8 @@ def _recovery_text(recoveries: Sequence[Recovery]) -> str:
             lines.append(f"| {name}, simulated | {_figures(part.n, part.mean_m, part.variance_m2)} | - | - | - |")
     words = (
         "004 took the difference of its two variances, 1 m², as the noise to add. Held back: returns that would have "
-        "gone past the ground or the wall and lie on it instead. In low grass these limit the scatter, so what is found "
-        "there is the noise that is left, less than what was put in."
+        "gone past the ground or the wall and lie on it instead. In low grass these limit the scatter, so what is "
+        "found there is the noise that is left, less than what was put in."
     )
     return "\n".join([*lines, "", words])
 
