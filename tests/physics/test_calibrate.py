@@ -66,12 +66,19 @@ def slow_scatter(log, rows, window_rad):
     return len(differences), pairs, np.mean(differences), np.var(differences), np.var(scaled)
 
 
-@pytest.mark.parametrize("shuffled", [False, True])
-def test_scatter_is_what_the_slow_way_finds(shuffled):
+@pytest.mark.parametrize("order", ["by ring", "shuffled", "back and forth"])
+def test_scatter_is_what_the_slow_way_finds(order):
     rng = np.random.default_rng(1)
     log = noisy_log(n_rings=3, n_azimuths=60, sweeps=1)
-    if shuffled:  # as logs without order and times are
+    if order == "shuffled":  # as logs without order and times are
         log = log[rng.permutation(len(log))]
+    if order == "back and forth":  # the end of a ring looks where the next one starts, half a degree higher
+        column = np.tile(np.arange(60), 3)
+        time_ns = np.where(log.beams.ring == 1, 59 - column, column)
+        direction = log.beams.direction * np.array([1, 1, 0.06], np.float32)
+        direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+        beams = hr.Beams.trusted(log.beams.columns() | {"time_ns": time_ns, "direction": direction})
+        log = hr.Log(beams, log.returns)
     rows = np.flatnonzero(rng.random(len(log)) < 0.4)
     window_rad = float(np.radians(0.7))  # between two multiples of the step
     found = scatter_of(log, rows, window_rad)
