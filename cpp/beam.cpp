@@ -85,7 +85,7 @@ void aim(const Spot& spot, const SubRays& sub_rays, const Lanes<float>& left, co
         const float scale = squared > 0 ? 1 / std::sqrt(1 + squared) : 1.0f;
         const auto from = [&](int i) { return axes.origin[i] + (across * axes.left[i] + above * axes.up[i]); };
         const auto to = [&](int i) {
-            return scale * (axes.forward[i] + (tilt_left * axes.left[i] + tilt_up * axes.up[i]));
+            return traceable(scale * (axes.forward[i] + (tilt_left * axes.left[i] + tilt_up * axes.up[i])));
         };
         rays.ray.org_x[lane] = from(0), rays.ray.org_y[lane] = from(1), rays.ray.org_z[lane] = from(2);
         rays.ray.dir_x[lane] = to(0), rays.ray.dir_y[lane] = to(1), rays.ray.dir_z[lane] = to(2);
