@@ -42,7 +42,7 @@ void behind_chunk(const Scene& scene, RTCScene embree, const BeamArrays& beams, 
         }
         load_rays(beams, packet, far, rays);
         for (std::uint64_t& nearest : context.nearest.at) nearest = ~std::uint64_t{0};
-        random.draw(seed, pulse, 0);
+        random.draw(seed, pulse);
         draw_normals(seed, pulse, random);
         packets.prefetch(beams, i + 1);
         intersect8(packet.valid, embree, context, rays, pass_triangles);

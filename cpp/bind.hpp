@@ -23,6 +23,8 @@ template <typename T>
 using Column = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 template <typename T>
 using Rows3 = nb::ndarray<nb::numpy, T, nb::shape<-1, 3>>;
+template <typename T>
+using Table = nb::ndarray<nb::numpy, T, nb::ndim<2>>;
 
 template <typename T>
 constexpr const char* type_name() {
@@ -69,6 +71,7 @@ struct Fresh {
           values(nb::cast<nb::ndarray<T, nb::ndim<2>>>(array).data(), n * columns) {}
     Column<T> column() const { return nb::cast<Column<T>>(array); }
     Rows3<T> rows3() const { return nb::cast<Rows3<T>>(array); }
+    Table<T> table() const { return nb::cast<Table<T>>(array); }
 
     nb::object array;
     std::span<T> values;
@@ -93,6 +96,11 @@ inline BeamArrays beam_arrays(const AnyArray& origin_m, const AnyArray& directio
             {scene_origin_m[0], scene_origin_m[1], scene_origin_m[2]}};
 }
 
+// Range noise as Python gives it: sigma0_m, sigma_a_m, min_cosine, sigma_per_m.
+inline NoiseGroup noise_of(const std::array<float, 4>& given) {
+    return {given[0] * given[0], given[1] * given[1], given[2], given[3] * given[3]};
+}
+
 // Between batches: lets Ctrl-C through and reports how many beams are done.
 inline Tick ticker(const nb::object& progress) {
     return [&progress](std::size_t done) {
@@ -103,6 +111,7 @@ inline Tick ticker(const nb::object& progress) {
 }
 
 // One function per topic adds its part to the module.
+void bind_beam(nb::module_& m);
 void bind_behind(nb::module_& m);
 void bind_cluster(nb::module_& m);
 void bind_points(nb::module_& m);

@@ -191,8 +191,9 @@ class VegetationResponse:
         A world of single rays throws the same coins again, so nothing solid before the vegetation can be found. The
         search starts a little nearer than the return if the range has noise of its own: it may lie behind the wall.
         """
-        slack_m = np.float32(_TAIL * self.scene.native.max_sigma_m)
-        near_m = np.maximum(log.returns.range_m[rows] - slack_m, np.float32(0))
+        native, range_m = self.scene.native, log.returns.range_m[rows]
+        slack_m = np.float32(_TAIL) * (np.float32(native.max_sigma_m) + np.float32(native.max_sigma_per_m) * range_m)
+        near_m = np.maximum(range_m - slack_m, np.float32(0))
         far_m = np.full(len(rows), log.max_range_m, dtype=np.float32)
         if not self.settings.dual:  # what stands farther off than the noise reaches cannot limit it
             far_m = np.minimum(far_m, np.maximum(noisy_m + slack_m, np.float32(0)))

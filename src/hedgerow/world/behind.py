@@ -7,11 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core, arrays
-from hedgerow.errors import InputError
 from hedgerow.log import Beams
 from hedgerow.sensor.randomness import require_seed
 from hedgerow.world.hits import Hits
-from hedgerow.world.scene import Progress, Scene
+from hedgerow.world.scene import Progress, Scene, require_threads
 
 
 def first_behind(
@@ -54,8 +53,6 @@ def first_behind(
         if wrong.any():
             row = arrays.first_row(wrong)
             raise arrays.RowError(name, row, f"is {values[row]}; expected 0 or more")
-    if not 0 <= threads <= 1024:
-        raise InputError(f"threads: expected 0 (all) to 1024, found {threads}")
     numbers = np.array(sorted(labels))
     answer = _core.behind(
         scene.native,
@@ -64,7 +61,7 @@ def first_behind(
         far_m=far,
         passed_labels=np.ascontiguousarray(arrays.as_integers("labels", numbers, (len(numbers),), np.uint16)),
         seed=require_seed(seed),
-        threads=threads,
+        threads=require_threads(threads),
         progress=progress,
     )
     return Hits(*answer)
