@@ -21,6 +21,7 @@ MAX_PIXELS = 50_000_000
 # Tags and keys of the GeoTIFF standard (OGC 19-008), and GDAL's own for missing values.
 _SCALE, _TIE_POINT, _TRANSFORM, _KEYS, _NO_DATA = 33550, 33922, 34264, 34735, 42113
 _MODEL_TYPE, _RASTER_TYPE, _LINEAR_UNITS, _VERTICAL_UNITS = 1024, 1025, 3076, 4099
+_PHOTOMETRIC, _SAMPLE_FORMAT, _SIGNED = 262, 339, 2  # Pillow reads signed bytes as unsigned
 _GEOGRAPHIC, _PIXEL_IS_POINT, _METRE = 2, 2, 9001
 
 
@@ -60,6 +61,8 @@ def read_raster(
     if is_tiff:
         if height_range_m is not None:
             raise InputError(f"height_range_m: {path} is a TIFF, whose values are heights already; leave it out")
+        if mode == "L" and (tags.get(_PHOTOMETRIC) == 0 or _SIGNED in tags.get(_SAMPLE_FORMAT, ())):
+            raise FileError(f"{path}: has signed or inverted 8-bit values; convert it (gdal_translate -ot Int16)")
         _require_whole(path, pixels, tags)
         heights = pixels
     else:
@@ -82,7 +85,8 @@ def _decoded(path: str | Path) -> tuple[Array, str, dict[int, Any]]:
     except FileNotFoundError:
         raise FileError(f"{path}: there is no such file") from None
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise FileError(f"{path}: cannot be read as a PNG or TIFF of heights ({error})") from error
+        known = "8- or 16-bit PNG, or TIFF of 8 to 32 bit (gdal_translate -ot Float32 makes one)"
+        raise FileError(f"{path}: cannot be read; it is damaged, or not of a known kind: {known}") from error
 
 
 def _stretched(path: str | Path, pixels: Array, white: int, range_m: tuple[float, float] | None) -> Array:
