@@ -34,6 +34,7 @@ PANELS = (
 
 
 def scene_of(*pieces: Piece) -> Scene:
+    """Make a scene of some pieces."""
     scene = Scene()
     for piece in pieces:
         scene.add_mesh(*piece.mesh, label=LABELS[piece.label])
@@ -98,6 +99,7 @@ def upright(ground: Terrain, x, y, rng):
 
 
 def main() -> None:
+    """Draw the picture."""
     from PIL import Image
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])

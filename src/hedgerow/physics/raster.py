@@ -57,7 +57,7 @@ def read_raster(
     else:
         if metres_per_pixel is None:
             raise InputError(f"metres_per_pixel: {path} does not say how large its pixels are; give their size")
-        axes = tuple((np.arange(n) - (n - 1) / 2) * metres_per_pixel for n in reversed(pixels.shape))
+        axes = _centred(pixels.shape[1], metres_per_pixel), _centred(pixels.shape[0], metres_per_pixel)
     if is_tiff:
         if height_range_m is not None:
             raise InputError(f"height_range_m: {path} is a TIFF, whose values are heights already; leave it out")
@@ -68,6 +68,10 @@ def read_raster(
     else:
         heights = _stretched(path, pixels, 255 if mode == "L" else 65535, height_range_m)
     return axes[0], axes[1], np.ascontiguousarray(heights[::-1])
+
+
+def _centred(n: int, step_m: float) -> Array:
+    return (np.arange(n, dtype=np.float64) - (n - 1) / 2) * step_m
 
 
 def _decoded(path: str | Path) -> tuple[Array, str, dict[int, Any]]:

@@ -95,7 +95,7 @@ class Terrain:
         axes = [m + np.linspace(-size / 2, size / 2, n + 1) for m, size, n in zip(middle_m, size_m, cells, strict=True)]
         x, y = np.meshgrid(*axes)
         z = arrays.as_floats("height", height(x, y), (), x.shape)
-        return cls(*axes, np.broadcast_to(z, x.shape))
+        return cls(axes[0], axes[1], np.broadcast_to(z, x.shape))
 
     @classmethod
     def from_noise(

@@ -90,6 +90,7 @@ def render(scene: Scene, path: str | Path, eye_m: ArrayLike, look_at_m: ArrayLik
         InputError: an argument is out of bounds.
         FileError: unknown suffix, or the system refuses to write.
     """
+    _kind(path)  # a wrong name is refused before the work, not after it
     save_picture(picture(scene, eye_m, look_at_m, **options), path)
 
 
@@ -101,9 +102,7 @@ def save_picture(image: NDArray[np.uint8], path: str | Path) -> None:
     """
     from PIL import Image
 
-    kind = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG"}.get(Path(path).suffix.lower())
-    if kind is None:
-        raise FileError(f"{path}: unknown kind of picture; the suffix must be .png, .jpg or .jpeg")
+    kind = _kind(path)
     with atomic_file(path) as temporary:
         Image.fromarray(image).save(temporary, format=kind)
 
@@ -163,6 +162,13 @@ def picture(
                 progress(sample * n + int(pixel[-1]) + 1)
     shown = _softened(total / samples) ** (1 / _GAMMA)
     return np.rint(255 * shown).astype(np.uint8).reshape(height_px, width_px, 3)
+
+
+def _kind(path: str | Path) -> str:
+    kind = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG"}.get(Path(path).suffix.lower())
+    if kind is None:
+        raise FileError(f"{path}: unknown kind of picture; the suffix must be .png, .jpg or .jpeg")
+    return kind
 
 
 def _camera(eye_m: ArrayLike, look_at_m: ArrayLike, width_px: int, height_px: int, fov_deg: float) -> Camera:
