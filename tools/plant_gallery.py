@@ -105,7 +105,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("path", type=Path)
     parser.add_argument("--samples", type=int, default=16, help="beams per pixel")
-    parser.add_argument("--colours", type=int, default=128, help="of the picture, 2 to 256")
+    parser.add_argument("--colours", type=int, default=256, help="of the picture, 2 to 256")
     wanted = parser.parse_args()
     rows = [
         np.concatenate([portrait(*panel, 240, height_px, wanted.samples) for panel in panels], axis=1)
