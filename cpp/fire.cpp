@@ -22,12 +22,14 @@ void write_miss(const ReturnArrays& out, std::size_t beam) {
 struct Shade {
     std::uint32_t number;  // within its geometry
     std::uint16_t label;
+    bool mixed;  // several labels: one is drawn
     float sigma_m, intensity, intensity_sigma, cosine;
 };
 
 Shade shade(const Gaussians& set, unsigned primitive, const RTCRayHit8& rays, int lane) {
     const Gaussian& gaussian = set.elements[primitive];
-    return {gaussian.number, gaussian.label, rays.hit.u[lane], gaussian.intensity, gaussian.intensity_sigma, kNone};
+    return {gaussian.number,    gaussian.label,           gaussian.mixed, rays.hit.u[lane],
+            gaussian.intensity, gaussian.intensity_sigma, kNone};
 }
 
 // Normals of placed triangles, which Embree gives in their own frame, turned into the world's.
@@ -54,9 +56,19 @@ void incidence_cosines(const RTCRayHit8& rays, Lanes<float>& out) {
 
 Shade shade(const Mesh& mesh, unsigned triangle, float cosine) {
     const Finish& finish = mesh.finish(triangle);
-    return {
-        triangle, finish.label, mesh.sigma_m(finish, cosine), mesh.intensity(finish, cosine), finish.intensity_sigma,
-        cosine};
+    return {triangle,
+            finish.label,
+            finish.mixed,
+            mesh.sigma_m(finish, cosine),
+            mesh.intensity(finish, cosine),
+            finish.intensity_sigma,
+            cosine};
+}
+
+std::uint16_t label_of(const Placement* placement, const Geometry& geometry, const Shade& shaded, std::uint32_t key_a,
+                       std::uint64_t element) {
+    if (placement && placement->label >= 0) return static_cast<std::uint16_t>(placement->label);
+    return shaded.mixed ? geometry.label_mix.draw(shaded.number, label_number(key_a, element)) : shaded.label;
 }
 
 void write_return(const Scene& scene, const RTCRayHit8& rays, int lane, float cosine, const PacketRandom& random,
@@ -71,13 +83,13 @@ void write_return(const Scene& scene, const RTCRayHit8& rays, int lane, float co
     const float range_m = rays.ray.tfar[lane] + shaded.sigma_m * random.normal[lane];
     // Stopped, but nearer or farther than the sensor can tell: nothing within the limits.
     if (!limits.contain(range_m)) return write_miss(out, beam);
-    const bool relabelled = placement && placement->label >= 0;
     const std::uint64_t first = placement ? static_cast<std::uint64_t>(placement->first_element) : 0;
+    const std::uint64_t element = first + geometry.first_element + shaded.number;
     out.range_m[beam] = range_m;
     const float intensity = shaded.intensity + shaded.intensity_sigma * random.second_normal[lane];
     out.intensity[beam] = intensity < 0 ? 0 : intensity;  // NaN, for unknown, stays NaN
-    out.label[beam] = relabelled ? static_cast<std::uint16_t>(placement->label) : shaded.label;
-    out.element[beam] = static_cast<std::int64_t>(first + geometry.first_element + shaded.number);
+    out.label[beam] = label_of(placement, geometry, shaded, random.key_a[lane], element);
+    out.element[beam] = static_cast<std::int64_t>(element);
     out.incidence_cosine[beam] = shaded.cosine;
 }
 

@@ -5,7 +5,7 @@ import numpy as np
 from scenes import rotation
 
 from hedgerow import Beams
-from hedgerow.world import Gaussians, LearnedWorld, Points, Provenance, SurfaceNoise, Triangles
+from hedgerow.world import Gaussians, LabelCounts, LearnedWorld, Points, Provenance, SurfaceNoise, Triangles
 
 NOISE = SurfaceNoise(0.015, 0.0014)
 
@@ -75,6 +75,16 @@ def same(a, b):
         type(a) is type(b)
         and a.settings() == b.settings()
         and mine.keys() == theirs.keys()
-        and all(mine[name].dtype == theirs[name].dtype for name in mine)
-        and all(mine[name].tobytes() == theirs[name].tobytes() for name in mine)
+        and all(_same(mine[name], theirs[name]) for name in mine)
     )
+
+
+def _same(a, b):
+    if isinstance(a, LabelCounts):
+        return a.equal(b)
+    return a.dtype == b.dtype and a.tobytes() == b.tobytes()
+
+
+def modes(*tables):
+    """The most frequent label of each element."""
+    return np.concatenate([t.label.mode() if isinstance(t.label, LabelCounts) else t.label for t in tables])

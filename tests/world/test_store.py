@@ -223,17 +223,17 @@ def test_tiles_of_another_world(path, tmp_path):
 
 
 def test_newer_format(path):
-    edit(path, "format = 1", "format = 2")
+    edit(path, "format = 2", "format = 3")
     edit(path, 'hedgerow = "', 'hedgerow = "9.')
-    refused(path, r"world format 2, written by Hedgerow 9\..* is newer .* pip install -U hedgerow")
+    refused(path, r"world format 3, written by Hedgerow 9\..* is newer .* pip install -U hedgerow")
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("format = 1", "format = ", r"world.toml: cannot be read .*line 1"),
-        ("format = 1", 'format = "one"', "format: expected a whole number"),
-        ("format = 1\n", "", "format: expected a whole number, found None"),
+        ("format = 2", "format = ", r"world.toml: cannot be read .*line 1"),
+        ("format = 2", 'format = "one"', "format: expected a whole number"),
+        ("format = 2\n", "", "format: expected a whole number, found None"),
         ('kind = "test"', 'kind = "No Name"', "kind: expected lower-case"),
         ('kind = "test"', "kind = 7", "kind: expected text, found 7"),
         ('kind = "test"\n', "", "kind: missing"),
