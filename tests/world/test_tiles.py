@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from sites import gaussians, modes, points, rays, triangles, world
+from sites import gaussians, mixtures, modes, points, rays, triangles, world
 
 from hedgerow import FileError, InputError, _core
 from hedgerow.world import Gaussians, Scene, Triangles, World, load_world
@@ -22,7 +22,8 @@ def drive(n=6000, sweeps=6, **more):
 
 
 def scattered(extent=90.0, permeable=True):
-    return triangles(500, extent=extent, permeable=permeable), gaussians(900, extent=extent, permeable=permeable)
+    same = {"extent": extent, "permeable": permeable}
+    return triangles(500, label=mixtures(500), **same), gaussians(900, label=mixtures(900), **same)
 
 
 # the list of tiles
