@@ -26,14 +26,13 @@ struct LabelArrays {
 // The number in (0, 1) that decides about the label of a return, from the first Philox word of its ray.
 //
 // It is independent of the coin of any element: a coin is made of mix(key_a + ...) ^ (key_b + ...), which, key_b being
-// uniform and independent of key_a, is uniform whatever key_a is, and key_b is not used here. It is independent of range
-// and intensity, which come from the other two Philox words. Only several coins of one ray together tell something of
-// key_a; there the mixing of bits has to do, as it has to between coins.
+// uniform and independent of key_a, is uniform whatever key_a is, and key_b is not used here. It is independent of
+// range and intensity, which come from the other two Philox words. Only several coins of one ray together tell
+// something of key_a; there the mixing of bits has to do, as it has to between coins.
 inline float label_number(std::uint32_t key_a, std::uint64_t element) {
     const std::uint32_t low = static_cast<std::uint32_t>(element);
     const std::uint32_t high = static_cast<std::uint32_t>(element >> 32);
-    const std::uint32_t h = mix(mix(key_a ^ 0x6A09E667u) ^ mix(low ^ high * 0xC2B2AE35u));
-    return (static_cast<float>(static_cast<std::int32_t>(h >> 9)) + 0.5f) * 0x1p-23f;  // as in coin
+    return open_unit(mix(mix(key_a ^ 0x6A09E667u) ^ mix(low ^ high * 0xC2B2AE35u)));
 }
 
 // The side table of a geometry some of whose elements have several labels.
