@@ -61,7 +61,7 @@ def test_moments_of_each_voxel_are_those_of_its_points():
         assert_array_equal(moments.label_count[moments.label_row == i], counts)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.booleans())
 def test_any_partition_merged_in_any_order_gives_the_same_table(seed, n_parts, backwards):
     rng = np.random.default_rng(seed)
@@ -132,7 +132,7 @@ def test_intensity_mean_and_spread_leave_unknown_ones_out():
     assert_array_equal(elements.intensity_sigma, np.float32([0.25, 0]))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 2**32 - 1))
 def test_joining_groups_gives_the_moments_of_all_their_points(seed):
     rng = np.random.default_rng(seed)

@@ -78,7 +78,7 @@ def test_plane_points_give_a_flat_mesh_at_the_plane_that_faces_the_sensor():
 
 
 @given(st.floats(0, 90), st.floats(0, 360), st.floats(-0.3, 0.3))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_a_plane_of_any_slope_is_where_it_should_be_and_has_no_holes(tilt_deg, azimuth_deg, offset):
     rng = np.random.default_rng(1)
     tilt, azimuth = np.radians(tilt_deg), np.radians(azimuth_deg)
