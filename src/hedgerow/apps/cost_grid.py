@@ -40,8 +40,9 @@ class GridSettings(Part):
     around the cell: for slopes, but then a sensor that never sees the ground sees no heights."""
     window_m: Positive = 1.5
     """How far around a cell the lowest point is looked for."""
-    keep_off_m: NotNegative = 1.0
-    """Half of the vehicle's width: nearer than this to what cannot be crossed, a cell costs 100."""
+    keep_off_m: NotNegative = 1.5
+    """Nearer than this to what cannot be crossed, a cell costs 100: half of a vehicle's width, 0.9 m, and how far it
+    strays from a planned path in bends (003 says nothing of it)."""
 
 
 class CostGrid:
