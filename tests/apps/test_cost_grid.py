@@ -116,7 +116,8 @@ def test_a_copy_does_not_change_with_the_original():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"cell_m": 0.0}, {"n_cells": 1}, {"max_height_m": -1.0}, {"above": "sky"}, {"keep_off_m": -0.1}, {"side": 1}]
+    "wrong",
+    [{"cell_m": 0.0}, {"n_cells": 1}, {"max_height_m": -1.0}, {"above": "sky"}, {"keep_off_m": -0.1}, {"side": 1}],
 )
 def test_bad_settings_are_refused_by_name(wrong):
     with pytest.raises(ValidationError, match=next(iter(wrong))):

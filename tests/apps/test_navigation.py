@@ -122,7 +122,13 @@ def test_the_vehicle_stands_on_sloping_ground_and_the_lidar_two_metres_above_it(
     logs: list[Log] = []
     settings = SETTINGS.model_copy(update={"max_time_s": 3.0, "noise": False})
     run = navigate(
-        toy(sloping, wall=False), SENSOR, (0, 5), (18, 5), terrain_height=sloping, settings=settings, observe=logs.append
+        toy(sloping, wall=False),
+        SENSOR,
+        (0, 5),
+        (18, 5),
+        terrain_height=sloping,
+        settings=settings,
+        observe=logs.append,
     )
     x, y, z = run.trajectory.position_m.T
     np.testing.assert_allclose(z, 0.1 * y, atol=1e-9)
@@ -137,9 +143,7 @@ def test_the_vehicle_stands_on_sloping_ground_and_the_lidar_two_metres_above_it(
 def test_every_pulse_has_the_pose_of_its_own_instant_and_an_id_of_its_own():
     logs: list[Log] = []
     settings = SETTINGS.model_copy(update={"max_time_s": 2.0, "sweep_stride": 1})
-    run = navigate(
-        toy(wall=False), SENSOR, START, GOAL, terrain_height=flat, settings=settings, observe=logs.append
-    )
+    run = navigate(toy(wall=False), SENSOR, START, GOAL, terrain_height=flat, settings=settings, observe=logs.append)
     whole = Log.concatenate(logs)
     assert len(np.unique(whole.beams.pulse)) == len(whole) == 10 * SENSOR.pulses_per_sweep
     position_m, _ = run.trajectory.at(whole.beams.time_ns)

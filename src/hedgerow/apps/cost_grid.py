@@ -131,7 +131,9 @@ class CostGrid:
         n = self.settings.n_cells
         if not (0 <= row < n and 0 <= column < n):
             far_m = self.corner_m + n * self.settings.cell_m
-            raise InputError(f"{name}: {point.tolist()} lies outside the grid, {self.corner_m.tolist()} to {far_m.tolist()}")
+            raise InputError(
+                f"{name}: {point.tolist()} lies outside the grid, {self.corner_m.tolist()} to {far_m.tolist()}"
+            )
         return int(row), int(column)
 
     def centre_m(self, cells: ArrayLike) -> NDArray[np.float64]:
