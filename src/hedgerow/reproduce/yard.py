@@ -20,6 +20,7 @@ from hedgerow.world import World
 
 if TYPE_CHECKING:
     from hedgerow.physics.site import Site
+    from hedgerow.physics.terrain import Terrain
 
 _ABOVE_M = 100.0
 _RAYS_AT_ONCE = 1_000_000
@@ -60,13 +61,14 @@ def courtyard(seed: int | None = None) -> Yard:
     from hedgerow.physics.site import load_site
 
     site = load_site("courtyard", seed=seed)
-    start = -95.0
+    way_m = site.trajectories["drive"].position_m
+    (x0, y0, _), (x1, y1, _) = way_m[0].tolist(), way_m[-1].tolist()
     return Yard(
-        name="courtyard",
+        name=site.name,
         world=site.world(),
-        ground=site.terrain.height_m,
-        start_m=(start, start),
-        goal_m=(start + 130 / 2**0.5, start + 130 / 2**0.5),
+        ground=_beyond_its_edge(site.terrain),
+        start_m=(x0, y0),
+        goal_m=(x1, y1),
         grass=_numbers(site, "grass"),
         trees=_numbers(site, "leaves", "needles", "branch", "trunk"),
         solid=_numbers(site, "trunk", "wall", "building", "fence"),
@@ -128,6 +130,16 @@ def _first_label(label: NDArray[np.uint16] | None, n: int) -> NDArray[np.uint16]
     if label is None:
         return np.zeros(n, dtype=np.uint16)
     return label if label.ndim == 1 else label[:, 0]
+
+
+def _beyond_its_edge(terrain: "Terrain") -> Ground:
+    """Heights of a terrain that goes on level beyond its edge: the grid is wider than the courtyard."""
+    x0, y0, x1, y1 = terrain.bounds_m
+
+    def height_m(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+        return terrain.height_m(np.clip(x, x0, x1), np.clip(y, y0, y1))
+
+    return height_m
 
 
 def _numbers(site: "Site", *names: str) -> frozenset[int]:
