@@ -130,11 +130,11 @@ def test_the_vehicle_stands_on_sloping_ground_and_the_lidar_two_metres_above_it(
         settings=settings,
         observe=logs.append,
     )
-    x, y, z = run.trajectory.position_m.T
+    _, y, z = run.trajectory.position_m.T
     np.testing.assert_allclose(z, 0.1 * y, atol=1e-9)
     normal = np.array([0, -0.1, 1]) / np.sqrt(1.01)
     for log in logs:
-        above_m = (log.beams.origin_m - [0, 0, 0]) @ normal
+        above_m = log.beams.origin_m @ normal
         # 2 m, and what the lasers sit above and below the middle (11 mm); poses in between lie on the plane too.
         np.testing.assert_allclose(above_m, 2.0, atol=0.012)
     np.testing.assert_allclose(np.concatenate([log.points() for log in logs]) @ normal, 0, atol=1e-4)
@@ -148,7 +148,7 @@ def test_every_pulse_has_the_pose_of_its_own_instant_and_an_id_of_its_own():
     assert len(np.unique(whole.beams.pulse)) == len(whole) == 10 * SENSOR.pulses_per_sweep
     position_m, _ = run.trajectory.at(whole.beams.time_ns)
     # The lasers sit within 12 mm of the sensor's axis height and on its axis.
-    np.testing.assert_allclose(whole.beams.origin_m, position_m + [0, 0, 2], atol=0.012)
+    np.testing.assert_allclose(whole.beams.origin_m, position_m + np.array([0, 0, 2]), atol=0.012)
 
 
 def test_a_fast_planar_sensor_fires_several_sweeps_a_step():

@@ -34,6 +34,7 @@ def draw(path: Path, yard: Yard, truth: Truth, drives: Sequence[Drive], settings
         axes[1, column].set_xlabel("east [m]")
     for row in range(2):
         axes[row, 0].set_ylabel("north [m]")
+    _crop(axes[0, 0], drives[0].run.grid, truth)
     bar = figure.colorbar(image, ax=axes, shrink=0.6, pad=0.01)
     bar.set_label(f"cost; {MAX_COST:g} is {settings.grid.max_height_m:g} m and higher. Black: nothing seen")
     handles, labels = axes[1, 0].get_legend_handles_labels()
@@ -59,6 +60,16 @@ def _map(axes: Any, grid: CostGrid, truth: Truth) -> Any:
         middles = [np.linspace(a + 0.25, b - 0.25, grid.settings.n_cells) for a, b in (extent[:2], extent[2:])]
         axes.contour(*middles, tall.astype(np.float64), levels=[0.5], colors=TRUE, linewidths=0.6)
     return image
+
+
+def _crop(axes: Any, grid: CostGrid, truth: Truth) -> None:
+    """Show only where something stands: the grid may reach far beyond the walls."""
+    standing = np.argwhere((truth.height_m > 0) | truth.grass)
+    if len(standing) == 0:
+        return
+    low, high = grid.centre_m([standing.min(axis=0), standing.max(axis=0)])
+    axes.set_xlim(low[0] - 3, high[0] + 3)
+    axes.set_ylim(low[1] - 3, high[1] + 3)
 
 
 def _ways(axes: Any, yard: Yard, drive: Drive, time_s: float) -> None:

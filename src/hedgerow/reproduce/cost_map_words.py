@@ -26,7 +26,7 @@ class Drive:
 def drive_table(drives: Sequence[Drive], yard: Yard, settings: NavigationSettings) -> str:
     """Return the drives and the cells of their maps by height, in Markdown."""
     straight_m = float(np.hypot(*(np.asarray(yard.goal_m) - yard.start_m)))
-    at = f"after {settings.snapshot_s:g} s"
+    at = "at the end" if settings.snapshot_s is None else f"after {settings.snapshot_s:g} s"
     top_m = settings.grid.max_height_m
     rows: list[tuple[str, Callable[[Drive], str]]] = [
         ("goal reached", lambda d: "yes" if d.run.reached else "no"),
@@ -52,6 +52,8 @@ def seen_table(drives: Sequence[Drive], n_places: int) -> str:
     for kind, name in (("grass", "grass"), ("tall", "trees")):
         for band, (near, far) in enumerate(BANDS_M):
             n_cells = getattr(drives[0].seen, f"n_{kind}")[band]
+            if n_cells == 0:
+                continue
             title = f"{name}, {near} to {far} m ({n_cells:,} cells)"
             rows.append((title, lambda d, kind=kind, band=band: _percent(share(d.seen, kind, (band,)))))
     title = f"**Share of the cells ahead that one sweep marks, from {n_places} places along the straight way**"
@@ -92,9 +94,13 @@ def _grass_words(drives: Sequence[Drive]) -> str:
 
 
 def _tall_words(vlp: Drive, hdl: Drive) -> str:
+    if not any(vlp.seen.n_tall):
+        return "No trees stand along the way."
     parts: list[str] = []
     better: list[str] = []
     for band, (near, far) in enumerate(BANDS_M):
+        if vlp.seen.n_tall[band] == 0:
+            continue
         mine, theirs = share(vlp.seen, "tall", (band,)), share(hdl.seen, "tall", (band,))
         parts.append(f"{near} to {far} m {_percent(mine)} against {_percent(theirs)}")
         better += [f"{near} to {far} m"] if mine > theirs else []
@@ -107,7 +113,8 @@ def _near_words(vlp: Drive, hdl: Drive) -> str:
     mine, theirs = share(hdl.seen, "grass", (0,)), share(vlp.seen, "grass", (0,))
     verdict = "So it is here" if mine > theirs else "Not so here"
     paper = "The paper: the HDL-64E is better at smaller nearby obstacles"
-    return f"{paper}. {verdict}: of the grass within {BANDS_M[0][1]} m it sees {_percent(mine)}, the VLP-16 {_percent(theirs)}."
+    told = f"of the grass within {BANDS_M[0][1]} m it sees {_percent(mine)}, the VLP-16 {_percent(theirs)}"
+    return f"{paper}. {verdict}: {told}."
 
 
 def _way_words(drives: Sequence[Drive]) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 
 from hedgerow.apps.cost_grid import CostGrid, GridSettings
 from hedgerow.apps.navigation import NavigationSettings, Run, navigate
+from hedgerow.errors import InputError
 from hedgerow.reproduce.cost_map_picture import draw
 from hedgerow.reproduce.cost_map_words import Drive, drive_table, seen_table, words
 from hedgerow.reproduce.experiment import Outcome, Say
@@ -44,7 +45,12 @@ def run(
         sensors: names from the catalogue.
         yard: where; default the courtyard.
         settings: robot and task; default the paper's.
+
+    Raises:
+        InputError: a size below 1, or a sensor that is not in the catalogue.
     """
+    if size is not None and size < 1:
+        raise InputError(f"size: expected 1 or more sweeps per second, found {size}")
     place = yard or courtyard()
     chosen = settings or NavigationSettings()
     middle_m = (np.asarray(place.start_m) + place.goal_m) / 2

@@ -59,6 +59,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     ),
     "mobile-urban": Experiment("mobile", "000 Tables 4, 6, 8: the same in a street", (("site", "urban"),)),
     "voxel-size": Experiment("voxel_size", "000 Fig. 22: distance by the side of the voxels"),
+    "cost-maps": Experiment("cost_maps", "003 Fig. 10: one robot with four lidars finds its way through a courtyard"),
 }
 
 

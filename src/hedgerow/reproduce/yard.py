@@ -56,11 +56,11 @@ class Truth(NamedTuple):
     """A tree, crown included."""
 
 
-def courtyard(seed: int | None = None) -> Yard:
+def courtyard() -> Yard:
     """Load the courtyard of 003: start in the south-west corner, the goal 130 m north-east of it."""
     from hedgerow.physics.site import load_site
 
-    site = load_site("courtyard", seed=seed)
+    site = load_site("courtyard")
     way_m = site.trajectories["drive"].position_m
     (x0, y0, _), (x1, y1, _) = way_m[0].tolist(), way_m[-1].tolist()
     return Yard(
