@@ -51,9 +51,8 @@ def plan(weight: ArrayLike, start: Cell, goal: Cell) -> Plan | None:
     columns = grid.shape[1] + 2
     padded = np.pad(grid, 1, constant_values=np.inf)  # a blocked rim instead of checks at the border
     first, last = ((row + 1) * columns + column + 1 for row, column in (start, goal))
-    if not np.isfinite(padded.flat[first]):
-        open_weight = grid[np.isfinite(grid)]
-        padded.flat[first] = open_weight.max(initial=1.0)
+    if not np.isfinite(grid[start]):
+        padded.flat[first] = grid[np.isfinite(grid)].max(initial=1.0)
     to_go = _octile(padded.shape, (goal[0] + 1, goal[1] + 1)) * float(padded.min())
     came_from, cost = _search(padded.ravel().tolist(), to_go.ravel().tolist(), columns, first, last)
     if cost == np.inf:

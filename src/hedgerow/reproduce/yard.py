@@ -81,22 +81,20 @@ def look_down(yard: Yard, grid: CostGrid, rays_per_side: int = 6, min_height_m: 
     Grass counts from `min_height_m` up; a cell is grass if a ray met such grass and none met a tree.
     """
     n, side_m = grid.settings.n_cells, grid.settings.cell_m / rays_per_side
-    offsets = grid.corner_m[0] + (np.arange(n * rays_per_side) + 0.5) * side_m
-    rows_at_once = max(1, _RAYS_AT_ONCE // (len(offsets) * rays_per_side))
-    parts: list[tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]] = []
+    x_m, y_m = (corner + (np.arange(n * rays_per_side) + 0.5) * side_m for corner in grid.corner_m)
+    height_m = np.zeros((n, n))
+    grass, tree = np.zeros((n, n), dtype=np.bool_), np.zeros((n, n), dtype=np.bool_)
+    rows_at_once = max(1, _RAYS_AT_ONCE // (n * rays_per_side**2))
     for first in range(0, n, rows_at_once):
-        n_rows = min(rows_at_once, n - first)
-        along = np.arange(first * rays_per_side, (first + n_rows) * rays_per_side)
-        x, y = np.meshgrid(offsets, grid.corner_m[1] + (along + 0.5) * side_m)
-        height_m, label = _from_above(yard, x.ravel(), y.ravel())
-        shape = (n_rows, rays_per_side, n, rays_per_side)
-        grass = np.isin(label, list(yard.grass)) & (height_m >= min_height_m)
-        tree = np.isin(label, list(yard.trees))
-        parts.append(
-            (height_m.reshape(shape).max(axis=(1, 3)), *(a.reshape(shape).any(axis=(1, 3)) for a in (grass, tree)))
-        )
-    height, grass, tree = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return Truth(height, grass & ~tree, tree)
+        rows = slice(first, min(first + rows_at_once, n))
+        y_rows = y_m[rows.start * rays_per_side : rows.stop * rays_per_side]
+        each_m, label = _from_above(yard, np.tile(x_m, len(y_rows)), np.repeat(y_rows, len(x_m)))
+        shape = (-1, rays_per_side, n, rays_per_side)
+        is_grass = np.isin(label, list(yard.grass)) & (each_m >= min_height_m)
+        np.max(each_m.reshape(shape), axis=(1, 3), out=height_m[rows])
+        np.any(is_grass.reshape(shape), axis=(1, 3), out=grass[rows])
+        np.any(np.isin(label, list(yard.trees)).reshape(shape), axis=(1, 3), out=tree[rows])
+    return Truth(height_m, grass & ~tree, tree)
 
 
 def touching(yard: Yard, length_m: float = 2.8, width_m: float = 1.8) -> Callable[[Pose], bool]:
