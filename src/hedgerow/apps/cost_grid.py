@@ -10,6 +10,7 @@ The paper says nothing of the vehicle's width. Here the cells within it of one t
 100 too, but stay open: a vehicle that stands there must be able to leave. Width 0 gives the paper's map.
 """
 
+from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
@@ -111,13 +112,11 @@ class CostGrid:
 
     def weight(self) -> NDArray[np.float64]:
         """Return (rows, columns) what a metre in the cell costs to drive: 1 plus its cost, inf if it is blocked."""
-        from scipy import ndimage  # pyright: ignore[reportMissingTypeStubs]
-
+        ndimage: Any = import_module("scipy.ndimage")  # carries no type information
         cost = self.cost()
         blocked = cost >= MAX_COST
         if blocked.any() and self.settings.keep_off_m > 0:
-            nearest: Any = ndimage.distance_transform_edt  # pyright: ignore[reportUnknownMemberType]
-            away_m: NDArray[np.float64] = nearest(~blocked, sampling=self.settings.cell_m)
+            away_m = ndimage.distance_transform_edt(~blocked, sampling=self.settings.cell_m)
             cost[away_m < self.settings.keep_off_m] = MAX_COST
         return np.where(blocked, np.inf, 1 + cost)
 
@@ -155,8 +154,6 @@ class CostGrid:
 
     def _base_m(self) -> NDArray[np.float64]:
         """Height of the lowest point within the window around each cell; inf if there is none [m]."""
-        from scipy import ndimage  # pyright: ignore[reportMissingTypeStubs]
-
+        ndimage: Any = import_module("scipy.ndimage")  # carries no type information
         reach = int(self.settings.window_m / self.settings.cell_m + 1e-9)
-        lowest: Any = ndimage.minimum_filter  # pyright: ignore[reportUnknownMemberType]
-        return lowest(self.lowest_m, size=2 * reach + 1, mode="nearest")
+        return ndimage.minimum_filter(self.lowest_m, size=2 * reach + 1, mode="nearest")

@@ -80,6 +80,5 @@ def _bands(grid: CostGrid, place: Motion) -> NDArray[np.int64]:
     n = grid.settings.n_cells
     away = grid.centre_m(np.argwhere(np.ones((n, n), dtype=np.bool_))) - (place.x_m, place.y_m)
     ahead = away @ np.array([np.cos(place.yaw_rad), np.sin(place.yaw_rad)]) > 0
-    band = np.searchsorted(np.array([high for _, high in BANDS_M]), np.hypot(*away.T), side="right")
-    band[~ahead] = len(BANDS_M)
-    return band.reshape(n, n)
+    band = np.digitize(np.hypot(*away.T), [high for _, high in BANDS_M])
+    return np.where(ahead, band, len(BANDS_M)).reshape(n, n)
