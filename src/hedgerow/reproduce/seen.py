@@ -80,5 +80,6 @@ def _bands(grid: CostGrid, place: Motion) -> NDArray[np.int64]:
     n = grid.settings.n_cells
     away = grid.centre_m(np.argwhere(np.ones((n, n), dtype=np.bool_))) - (place.x_m, place.y_m)
     ahead = away @ np.array([np.cos(place.yaw_rad), np.sin(place.yaw_rad)]) > 0
-    band = np.digitize(np.hypot(*away.T), [high for _, high in BANDS_M])
+    edges_m = [high for _, high in BANDS_M]
+    band: NDArray[np.int64] = np.digitize(np.hypot(away[:, 0], away[:, 1]), edges_m).astype(np.int64)
     return np.where(ahead, band, len(BANDS_M)).reshape(n, n)
