@@ -39,7 +39,7 @@ def run(
 
     Args:
         folder: takes the picture.
-        size: sweeps per second that are fired. Default: all of them, as the sensor turns.
+        size: sweeps per second that are fired, at most as many as the sensor has. Default 2: a metre of driving apart.
         seed: of worlds and sensors.
         say: is told how each drive went.
         sensors: names from the catalogue.
@@ -61,7 +61,7 @@ def run(
     for name in sensors:
         sensor = Sensor.named(name)
         seen = look_around(place, sensor, truth, places, chosen, seed)
-        done = _drive(place, sensor, chosen, size, seed)
+        done = _drive(place, sensor, chosen, 2 if size is None else size, seed)
         drives.append(Drive(name, done, seen, over_grass(done, truth)))
         how = "reached the goal" if done.reached else "did not reach the goal"
         say(f"{name}: {how} after {done.time_s:.1f} s and {done.trajectory.length_m:.0f} m")
@@ -81,8 +81,8 @@ def over_grass(done: Run, truth: Truth) -> float:
     return float(length_m[truth.grass[row, column]].sum() / max(length_m.sum(), 1e-9))
 
 
-def _drive(yard: Yard, sensor: Sensor, settings: NavigationSettings, size: int | None, seed: int) -> Run:
-    stride = 1 if size is None else max(1, round(1 / sensor.sweep_s / size))
+def _drive(yard: Yard, sensor: Sensor, settings: NavigationSettings, sweeps_per_s: int, seed: int) -> Run:
+    stride = max(1, round(1 / sensor.sweep_s / sweeps_per_s))
     return navigate(
         yard.world,
         sensor,
