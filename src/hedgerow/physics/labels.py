@@ -45,6 +45,7 @@ LABELS: dict[str, Label] = {
     "vegetation": _kitti(70, is_vegetation=True),
     "trunk": _kitti(71),
     "terrain": _kitti(72),
+    "ground": _kitti(72),  # the same by another name
     "pole": _kitti(80),
     "traffic-sign": _kitti(81),
     "other-object": _kitti(99),
@@ -72,9 +73,7 @@ def vegetation_of(labels: Iterable[Label]) -> frozenset[int]:
     return frozenset(label.number for label in labels if label.is_vegetation)
 
 
-def to_semantic_kitti(
-    number: NDArray[np.uint16], labels: Mapping[str, Label] = LABELS
-) -> NDArray[np.uint16]:
+def to_semantic_kitti(number: NDArray[np.uint16], labels: Mapping[str, Label] = LABELS) -> NDArray[np.uint16]:
     """Fold our finer classes into SemanticKITTI's.
 
     Args:

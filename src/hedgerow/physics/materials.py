@@ -47,7 +47,7 @@ class Material(Part):
         return self
 
     def at(self, wavelength_nm: float) -> "Surface":
-        """Return what a laser of that wavelength meets: interpolated in a line, the nearest figure outside the table."""
+        """Return what a laser of that wavelength meets: interpolated, or the nearest figure outside the table."""
         reflectance = float(np.interp(wavelength_nm, self.wavelength_nm, self.reflectance))
         return Surface(reflectance, self.kind == "lambertian", SurfaceNoise(self.sigma0_m, self.sigma_a_m))
 

@@ -22,7 +22,7 @@ class TerrainSpec(Part):
     """Flat; hills by smooth noise; or heights from a GeoTIFF or PNG."""
     size_m: Size | None = None
     """Extent in x and y, around middle_m; not for a raster, which has its own."""
-    middle_m: Point = [0.0, 0.0]
+    middle_m: Point = Field(default_factory=lambda: [0.0, 0.0])
     """Where the middle is; a raster is moved there if this is given."""
     height_m: Finite = 0.0
     """Height of flat ground, or added to the others'."""

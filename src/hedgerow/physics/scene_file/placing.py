@@ -56,13 +56,13 @@ class ScatterSpec(Part):
     """Only where the ground is inclined by this much, from and to."""
     trail_distance_m: Span | None = None
     """Only this far from the middle line of the trail, from and to."""
-    away_from: dict[str, NotNegative] = {}
+    away_from: dict[str, NotNegative] = Field(default_factory=dict[str, NotNegative])
     """Not within so many metres of what these rules and objects, named earlier in the file, have placed."""
     spacing_m: NotNegative = 0.0
     """Least distance between two copies."""
     scale: Annotated[list[Positive], Field(min_length=2, max_length=2)] | None = None
     """Uniform between these. Default: all as they are."""
-    yaw_deg: Span = [0.0, 360.0]
+    yaw_deg: Span = Field(default_factory=lambda: [0.0, 360.0])
     """Uniform between these."""
     tilt_deg: Annotated[float, Field(ge=0, le=90)] = 0.0
     """Tilted to a random side by a uniform angle up to this."""

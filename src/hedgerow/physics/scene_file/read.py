@@ -210,5 +210,5 @@ def _references(value: Any) -> frozenset[str]:
 def _plain(location: Location) -> tuple[int | str, ...]:
     """Leave out pydantic's note of which kind of shape it tried; it is no field of the file."""
     if len(location) > 2 and location[0] == "shapes":
-        return (*location[:2], *location[3:]) if location[2] in ("box", "cylinder", "panel") else tuple(location)
+        return (*location[:2], *location[3:]) if location[2] in ("box", "cylinder", "panel", "ellipsoid") else tuple(location)
     return tuple(location)

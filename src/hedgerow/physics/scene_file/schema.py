@@ -35,31 +35,31 @@ class SceneFile(Part):
     """Same seed, same scene."""
     sensor: str = "hdl-64e"
     """Sensor to use if none is named."""
-    parameters: dict[str, Any] = {}
+    parameters: dict[str, Any] = Field(default_factory=dict[str, Any])
     """Values that other fields take as "$name", so that one figure can be changed from outside."""
     terrain: TerrainSpec
     """The ground."""
     trail: TrailSpec | None = None
     """A road or trail cut into it."""
-    materials: dict[str, Material] = {}
+    materials: dict[str, Material] = Field(default_factory=dict[str, Material])
     """Added to the shipped table, or in the place of a row of it."""
-    labels: dict[str, LabelSpec] = {}
+    labels: dict[str, LabelSpec] = Field(default_factory=dict[str, LabelSpec])
     """Added to the shipped table."""
-    plants: dict[str, PlantSpec] = {}
+    plants: dict[str, PlantSpec] = Field(default_factory=dict[str, PlantSpec])
     """Procedural plants."""
-    meshes: dict[str, MeshSpec] = {}
+    meshes: dict[str, MeshSpec] = Field(default_factory=dict[str, MeshSpec])
     """Mesh files."""
-    shapes: dict[str, Shape] = {}
+    shapes: dict[str, Shape] = Field(default_factory=dict[str, Shape])
     """Simple solids."""
-    worlds: dict[str, WorldSpec] = {}
+    worlds: dict[str, WorldSpec] = Field(default_factory=dict[str, WorldSpec])
     """Learned worlds."""
-    walls: dict[str, WallSpec] = {}
+    walls: dict[str, WallSpec] = Field(default_factory=dict[str, WallSpec])
     """Walls and fences."""
-    objects: dict[str, ObjectSpec] = {}
+    objects: dict[str, ObjectSpec] = Field(default_factory=dict[str, ObjectSpec])
     """Things placed one by one."""
-    scatter: dict[str, ScatterSpec] = {}
+    scatter: dict[str, ScatterSpec] = Field(default_factory=dict[str, ScatterSpec])
     """Things placed by rule."""
-    trajectories: dict[str, PassSpec] = {}
+    trajectories: dict[str, PassSpec] = Field(default_factory=dict[str, PassSpec])
     """Named passes of the sensor."""
 
     @model_validator(mode="after")

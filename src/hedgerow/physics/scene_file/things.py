@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fields of a scene file for what can be placed: [plants.*], [meshes.*], [shapes.*], [worlds.*], and [walls.*]."""
 
+from itertools import pairwise
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -19,8 +20,17 @@ class PlantSpec(Part):
     """Name of a procedural plant, for example shrub."""
     variants: int = Field(default=3, ge=1, le=1000)
     """How many different ones to grow; copies share them."""
-    parameters: dict[str, Any] = {}
+    parameters: dict[str, Any] = Field(default_factory=dict[str, Any])
     """Of that kind; `hedgerow scenes --plants` lists them."""
+
+
+class PartSpec(Part):
+    """What one part of a mesh file is."""
+
+    material: str | None = None
+    """Name in the table of materials. Default: the mesh's."""
+    label: str | None = None
+    """Semantic class. Default: the mesh's."""
 
 
 class MeshSpec(Part):
@@ -32,7 +42,7 @@ class MeshSpec(Part):
     """Material of all parts that by_name does not mention."""
     label: str = "other-object"
     """Semantic class of the same."""
-    by_name: dict[str, "PartSpec"] = {}
+    by_name: dict[str, PartSpec] = Field(default_factory=dict[str, PartSpec])
     """Material and label of parts whose mesh or material in the file has this name."""
     scale: Positive = 1.0
     """Metres per unit of the file."""
@@ -40,15 +50,6 @@ class MeshSpec(Part):
     """Which axis of the file is up. Default: y for GLB, as its standard says, z for the others."""
     permeability: Share = 0.0
     """Share of light that passes each triangle."""
-
-
-class PartSpec(Part):
-    """What one part of a mesh file is."""
-
-    material: str | None = None
-    """Name in the table of materials. Default: the mesh's."""
-    label: str | None = None
-    """Semantic class. Default: the mesh's."""
 
 
 class BoxSpec(Part):
@@ -104,7 +105,24 @@ class PanelSpec(Part):
     """Share of light that passes it."""
 
 
-Shape = Annotated[BoxSpec | CylinderSpec | PanelSpec, Field(discriminator="kind")]
+class EllipsoidSpec(Part):
+    """An ellipsoid that rests on its place: a boulder, a ball."""
+
+    kind: Literal["ellipsoid"]
+    """What it is."""
+    size_m: Annotated[list[Positive], Field(min_length=3, max_length=3)]
+    """Extent in x, y and z."""
+    sides: int = Field(default=24, ge=4, le=1000)
+    """Faces round it; half as many from pole to pole."""
+    material: str = "rock"
+    """Name in the table of materials."""
+    label: str = "rock"
+    """Semantic class."""
+    permeability: Share = 0.0
+    """Share of light that passes each face."""
+
+
+Shape = Annotated[BoxSpec | CylinderSpec | PanelSpec | EllipsoidSpec, Field(discriminator="kind")]
 
 
 class WorldSpec(Part):
@@ -112,7 +130,7 @@ class WorldSpec(Part):
 
     file: str
     """The folder, by custom NAME.world, relative to the scene file."""
-    pivot_m: Triple = [0.0, 0.0, 0.0]
+    pivot_m: Triple = Field(default_factory=lambda: [0.0, 0.0, 0.0])
     """The point of the learned world that comes to the place where it is put."""
 
 
@@ -139,6 +157,6 @@ class WallSpec(Part):
         if self.closed and len(self.path_m) < 3:
             raise ValueError(f"path_m: {len(self.path_m)} corners; a closed wall has at least 3")
         corners = [*self.path_m, self.path_m[0]] if self.closed else self.path_m
-        if any(a == b for a, b in zip(corners, corners[1:], strict=False)):
+        if any(a == b for a, b in pairwise(corners)):
             raise ValueError("path_m: a corner comes twice in a row")
         return self
