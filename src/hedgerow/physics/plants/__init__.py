@@ -5,7 +5,9 @@ pieces = PLANTS["broadleaf"].grow(seed=7, height_m=9)
 """
 
 from hedgerow.physics.plants.broadleaf import BroadleafParameters, make_broadleaf
+from hedgerow.physics.plants.cereal import CerealParameters, make_cereal
 from hedgerow.physics.plants.conifer import ConiferParameters, make_conifer
+from hedgerow.physics.plants.fern import FernParameters, make_fern
 from hedgerow.physics.plants.grass import (
     BladeGrassParameters,
     CylinderGrassParameters,
@@ -27,6 +29,8 @@ PLANTS: dict[str, Plant] = {
             make_cylinder_grass,
         ),
         Plant("blade-grass", "a patch of bent blades in tufts", BladeGrassParameters, make_blade_grass),
+        Plant("cereal", "a patch of oats or reed: stems, long leaves and ears", CerealParameters, make_cereal),
+        Plant("fern", "fronds that arch out of one root", FernParameters, make_fern),
         Plant("shrub", "stems and leaves, half an ellipsoid or round", ShrubParameters, make_shrub),
         Plant("broadleaf", "a broad-leaved tree, leaf by leaf", BroadleafParameters, make_broadleaf),
         Plant("conifer", "a spruce or fir: whorls, shoots and needles", ConiferParameters, make_conifer),

@@ -93,6 +93,13 @@ def fitted_m(crown: Crown, foot_m: Array, direction: Array, wanted_m: Array) -> 
     return np.maximum(crown.reach_m(foot_m, direction, wanted_m), 0.2 * wanted_m)
 
 
+def kept_within(branches: Branches, top_m: float) -> Branches:
+    """Press what rises above a height, or sinks into the ground, back to it [m]."""
+    spine = branches.spine_m.copy()
+    spine[..., 2] = np.clip(spine[..., 2], 0, top_m)
+    return Branches(spine, branches.radius_m)
+
+
 def tubes(branches: Branches, sides: int) -> Mesh:
     """Return the branches as tubes with open ends; 2 `sides` triangles per piece."""
     spine, radius = branches

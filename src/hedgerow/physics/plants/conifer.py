@@ -20,7 +20,7 @@ class ConiferParameters(WoodyParameters):
 
     height_m: Metres = 10.0
     """From the ground to the top."""
-    crown_diameter_m: Metres = 3.6
+    crown_diameter_m: Metres = 4.0
     """Width of the crown where it is widest."""
     crown_base_m: NotNegative = 0.8
     """Height of the lowest branches."""
@@ -62,7 +62,9 @@ def make_conifer(parameters: ConiferParameters, rng: np.random.Generator) -> tup
     scale = 1 / np.sqrt(parameters.detail)
     bearing = _bearing(stem, branches, shoots)
     size = parameters.needle_length_m * scale, parameters.needle_width_m * scale
-    return *pieces, Piece(foliage.needles(bearing, parameters.foliage_m2, *size, rng), "needle", "needles")
+    return *pieces, Piece(
+        foliage.needles(bearing, parameters.foliage_m2, *size, parameters.height_m, rng), "needle", "needles"
+    )
 
 
 def _whorls(parameters: ConiferParameters, stem: Branches, crown: Crown, rng: np.random.Generator) -> Branches:
@@ -78,17 +80,17 @@ def _whorls(parameters: ConiferParameters, stem: Branches, crown: Crown, rng: np
     turn = np.arange(n) * 2 * np.pi / parameters.whorl_branches + whorl * GOLDEN_RAD + rng.normal(0, 0.15, n)
     share = (z - crown.base_m) / (crown.top_m - crown.base_m)
     # Young branches at the top rise at 45 degrees, old ones at the bottom hang.
-    rise = np.radians(48 * share**1.5 - 35 * parameters.droop * (1 - share) + rng.normal(0, 5, n))
+    rise = np.radians(42 * share**1.5 - 35 * parameters.droop * (1 - share) + rng.normal(0, 5, n))
     level = np.stack([np.cos(turn), np.sin(turn), np.zeros(n)], axis=1)
     direction = np.cos(rise)[:, None] * level + np.sin(rise)[:, None] * [0, 0, 1]
     least = 0.35 * parameters.whorl_spacing_m
-    length = np.maximum(crown.radius_m(z) * rng.uniform(0.78, 1.0, n), least)
+    length = np.maximum(crown.radius_m(z) / np.cos(rise) * rng.uniform(0.8, 1.0, n), least)
     return grown(foot, direction, length, np.minimum(0.5 * radius, 0.014 * length), Habit(6, 0.35, 0.12, 0.25), rng)
 
 
 def _shoots(branches: Branches, detail: float, rng: np.random.Generator) -> Branches:
     """Side shoots to the left and the right of their branch, shorter towards its tip: a flat spray."""
-    n = max(50, round(branches.length_m.sum() / 0.055 * min(detail, 1.0) ** 0.5))
+    n = max(50, round(branches.length_m.sum() / 0.045 * min(detail, 1.0) ** 0.5))
     which, along = children(branches, n, 0.12, rng)
     foot, way, radius = branches.at(which, along)
     side = np.where(np.arange(n) % 2, 0.0, np.pi) + rng.normal(0, 0.35, n)

@@ -15,7 +15,7 @@ CrownShape = Literal["round", "dome", "cone", "column", "vase"]
 _OUTLINES: dict[CrownShape, Callable[[Array], Array]] = {
     "round": lambda t: np.sqrt(1 - (2 * t - 1) ** 2),
     "dome": lambda t: np.sqrt(1 - t**2),
-    "cone": lambda t: 1 - t,
+    "cone": lambda t: 1 - t**1.2,  # a little convex, as spruces are
     "column": lambda t: (1 - np.abs(2 * t - 1) ** 4) ** 0.25,
     "vase": lambda t: np.sqrt(1 - (2 * t**1.8 - 1) ** 2),
 }

@@ -35,6 +35,7 @@ def leaves(
     area_m2: float,
     length_m: float,
     width: float,
+    top_m: float,
     rng: np.random.Generator,
     *,
     triangles: LeafTriangles = 2,
@@ -46,6 +47,7 @@ def leaves(
         area_m2: sum of their areas, one side [m²].
         length_m: their mean length; adjusted so that a whole number of them has the area [m].
         width: against the length.
+        top_m: none rises above this, nor sinks below the ground [m].
         triangles: 2 for a diamond, 4 for an oval.
     """
     corners, faces = _CORNERS[triangles]
@@ -60,18 +62,21 @@ def leaves(
     frame = np.stack([out, side, np.cross(out, side)], axis=1)
     size = rng.uniform(0.7, 1.3, n)
     size *= np.sqrt(area_m2 / (one_m2 / length_m**2 * (size**2).sum()))
-    vertices = foot[:, None] + size[:, None, None] * (shape @ frame)
+    vertices = _between(foot[:, None] + size[:, None, None] * (shape @ frame), top_m)
     corner = len(shape) * np.arange(n)[:, None, None] + np.array(faces)
     return Mesh(vertices.reshape(-1, 3), corner.reshape(-1, 3))
 
 
-def needles(twigs: Branches, area_m2: float, length_m: float, width_m: float, rng: np.random.Generator) -> Mesh:
+def needles(
+    twigs: Branches, area_m2: float, length_m: float, width_m: float, top_m: float, rng: np.random.Generator
+) -> Mesh:
     """Return needles, or small bundles of them, around twigs: one slender triangle each.
 
     Args:
         twigs: where they grow.
         area_m2: sum of their areas, one side [m²].
         length_m, width_m: of a bundle, on average; adjusted so that a whole number of them has the area [m].
+        top_m: none rises above this, nor sinks below the ground [m].
     """
     n = max(1, round(area_m2 / (length_m * width_m / 2)))
     foot, along = on_twigs(twigs, n, rng, 0.0)
@@ -84,4 +89,11 @@ def needles(twigs: Branches, area_m2: float, length_m: float, width_m: float, rn
     size *= np.sqrt(area_m2 / (length_m * width_m / 2 * (size**2).sum()))
     # Broad at the foot: a bundle fans out from there only a little, and the tip is what thins out.
     vertices = np.stack([foot - size * half, foot + size * half, foot + size * length_m * out], axis=1)
-    return Mesh(vertices.reshape(-1, 3), np.arange(3 * n).reshape(n, 3))
+    return Mesh(_between(vertices, top_m).reshape(-1, 3), np.arange(3 * n).reshape(n, 3))
+
+
+def _between(corners_m: Array, top_m: float) -> Array:
+    """Shift each of (N, C, 3) leaves up or down, as a whole, until it lies between the ground and the top."""
+    z = corners_m[..., 2]
+    shift = np.maximum(-z.min(axis=1), 0) - np.maximum(z.max(axis=1) - top_m, 0)
+    return corners_m + shift[:, None, None] * np.array([0, 0, 1])

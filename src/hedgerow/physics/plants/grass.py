@@ -21,7 +21,7 @@ from hedgerow.physics.plants.parameters import (
     PlantParameters,
     Share,
 )
-from hedgerow.physics.plants.strips import arc_spines, areas_m2, strips
+from hedgerow.physics.plants.strips import arc_spines, scaled_to_area
 from hedgerow.physics.shapes import Mesh
 
 Array = NDArray[np.float64]
@@ -129,13 +129,8 @@ def make_blade_grass(parameters: BladeGrassParameters, rng: np.random.Generator)
     along = np.linspace(0, 1, parameters.segments + 1)
     half_m = np.broadcast_to(parameters.width_m / 2 * (1 - 0.93 * along**2), (n, len(along)))
     fold = 0.35 if parameters.folded else 0.0
-    mesh = strips(spine, half_m, fold=fold)
-    if parameters.leaf_area_index is not None and n:
-        # The area is not quite proportional to the width where blades bend; a second pass removes what is left.
-        for _ in range(2):
-            half_m = half_m * (parameters.leaf_area_index * parameters.area_m2 / areas_m2(mesh).sum())
-            mesh = strips(spine, half_m, fold=fold)
-    return (Piece(mesh, "grass", "grass"),)
+    area_m2 = None if parameters.leaf_area_index is None else parameters.leaf_area_index * parameters.area_m2
+    return (Piece(scaled_to_area(spine, half_m, area_m2, fold), "grass", "grass"),)
 
 
 def tufted(feet_m: Array, parameters: BladeGrassParameters, rng: np.random.Generator) -> Array:

@@ -23,7 +23,7 @@ class ShrubParameters(LeafyParameters):
     """Height of the lowest leaves; above 0 the stems below are bare."""
     crown_shape: CrownShape = "dome"
     """Outline: dome is half an ellipsoid, round a whole one."""
-    leaf_area_index: NotNegative = 3.0
+    leaf_area_index: NotNegative = 4.0
     """Leaf area (one side) per ground area under the shrub."""
     leaf_length_m: Metres = 0.05
     """Length of a leaf."""

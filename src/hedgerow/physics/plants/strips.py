@@ -62,6 +62,21 @@ def strips(spine_m: Array, half_m: Array, side: Array | None = None, fold: float
     return Mesh(vertices, (first[..., None, None] + quad).reshape(-1, 3))
 
 
+def scaled_to_area(spine_m: Array, half_m: Array, area_m2: float | None, fold: float = 0.0) -> Mesh:
+    """Return strips whose widths are scaled so that their areas (one side) sum up to `area_m2`, unless that is None.
+
+    Each strip is flat or folded with a fixed side, so the area is linear in the width but for strips that bend; a few
+    passes remove what that leaves.
+    """
+    mesh = strips(spine_m, half_m, fold=fold)
+    if area_m2 is None or not len(mesh.triangles):
+        return mesh
+    for _ in range(4):
+        half_m = half_m * (area_m2 / areas_m2(mesh).sum())
+        mesh = strips(spine_m, half_m, fold=fold)
+    return mesh
+
+
 def areas_m2(mesh: Mesh) -> Array:
     """Return the (T,) areas of the triangles, one side each [m²]."""
     a, b, c = np.moveaxis(mesh.vertices_m[mesh.triangles], 1, 0)

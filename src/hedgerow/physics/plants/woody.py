@@ -15,6 +15,7 @@ from hedgerow.physics.plants.branching import (
     Habit,
     fitted_m,
     grown,
+    kept_within,
     tubes,
     turned_off,
 )
@@ -144,13 +145,20 @@ def clothed(
     """Give limbs their boughs, twigs and leaves: one piece of wood and one of leaves."""
     n_twigs = parameters.n_twigs
     second = boughs(limbs, crown, max(12, min(n_twigs // 8, 14 * len(limbs.spine_m))), rng)
-    spacing = 0.14 * (crown.diameter_m * (crown.top_m - crown.base_m)) ** 0.5
+    spacing = 0.12 * (crown.diameter_m * (crown.top_m - crown.base_m)) ** 0.5
     third = twigs(second, crown, n_twigs, float(np.clip(spacing, 2 * parameters.leaf_m, 0.9)), rng)
+    limbs, second, third = (kept_within(each, crown.top_m) for each in (limbs, second, third))
     wood = joined(tubes(limbs, limb_sides), tubes(second, 4), tubes(third, 3))
     area = parameters.foliage_m2
     if not area:
         return (Piece(wood, "bark", "branch"),)
     leaf = foliage.leaves(
-        third, area, parameters.leaf_m, parameters.leaf_width, rng, triangles=parameters.leaf_triangles
+        third,
+        area,
+        parameters.leaf_m,
+        parameters.leaf_width,
+        parameters.height_m,
+        rng,
+        triangles=parameters.leaf_triangles,
     )
     return Piece(wood, "bark", "branch"), Piece(leaf, "leaf", label)
