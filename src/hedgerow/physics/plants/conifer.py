@@ -4,6 +4,7 @@
 from typing import Annotated, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from hedgerow.physics.piece import Piece
@@ -13,6 +14,8 @@ from hedgerow.physics.plants.crown import Crown, CrownShape
 from hedgerow.physics.plants.parameters import MAX_STEMS, Metres, NotNegative
 from hedgerow.physics.plants.woody import WoodyParameters, children, trunk
 from hedgerow.physics.shapes import joined
+
+Array = NDArray[np.float64]
 
 
 class ConiferParameters(WoodyParameters):
@@ -36,9 +39,9 @@ class ConiferParameters(WoodyParameters):
     """Branches of a whorl."""
     droop: Annotated[float, Field(ge=-1, le=1)] = 0.35
     """How far old branches hang: 0 is level, 1 steep, below 0 they rise as a pine's."""
-    needle_length_m: Metres = 0.05
+    needle_length_m: Metres = 0.06
     """Length of a bundle of needles, which is one triangle."""
-    needle_width_m: Metres = 0.008
+    needle_width_m: Metres = 0.012
     """Width of a bundle of needles where it is widest."""
 
     @model_validator(mode="after")
@@ -62,9 +65,8 @@ def make_conifer(parameters: ConiferParameters, rng: np.random.Generator) -> tup
     scale = 1 / np.sqrt(parameters.detail)
     bearing = _bearing(stem, branches, shoots)
     size = parameters.needle_length_m * scale, parameters.needle_width_m * scale
-    return *pieces, Piece(
-        foliage.needles(bearing, parameters.foliage_m2, *size, parameters.height_m, rng), "needle", "needles"
-    )
+    needles = foliage.needles(bearing, parameters.foliage_m2, *size, parameters.height_m, rng)
+    return *pieces, Piece(needles, "needle", "needles")
 
 
 def _whorls(parameters: ConiferParameters, stem: Branches, crown: Crown, rng: np.random.Generator) -> Branches:
@@ -91,11 +93,11 @@ def _whorls(parameters: ConiferParameters, stem: Branches, crown: Crown, rng: np
 def _shoots(branches: Branches, detail: float, rng: np.random.Generator) -> Branches:
     """Side shoots to the left and the right of their branch, shorter towards its tip: a flat spray."""
     n = max(50, round(branches.length_m.sum() / 0.045 * min(detail, 1.0) ** 0.5))
-    which, along = children(branches, n, 0.12, rng)
+    which, along = children(branches, n, 0.06, rng)
     foot, way, radius = branches.at(which, along)
     side = np.where(np.arange(n) % 2, 0.0, np.pi) + rng.normal(0, 0.35, n)
     direction = turned_off(way, rng.normal(0.9, 0.12, n), side)
-    length = branches.length_m[which] * (0.08 + 0.38 * (1 - along)) * rng.uniform(0.7, 1.15, n)
+    length = branches.length_m[which] * (0.12 + 0.4 * (1 - along)) * rng.uniform(0.7, 1.15, n)
     return grown(foot, direction, length, np.minimum(0.6 * radius, 0.012 * length), Habit(3, -0.1, 0.15, 0.4), rng)
 
 
@@ -107,5 +109,5 @@ def _bearing(stem: Branches, branches: Branches, shoots: Branches) -> Branches:
     return Branches(spine, np.zeros(spine.shape[:2]))
 
 
-def _pieces(spine: np.ndarray) -> np.ndarray:
+def _pieces(spine: Array) -> Array:
     return np.stack([spine[:, :-1], spine[:, 1:]], axis=2).reshape(-1, 2, 3)

@@ -144,7 +144,7 @@ def clothed(
 ) -> tuple[Piece, ...]:
     """Give limbs their boughs, twigs and leaves: one piece of wood and one of leaves."""
     n_twigs = parameters.n_twigs
-    second = boughs(limbs, crown, max(12, min(n_twigs // 8, 14 * len(limbs.spine_m))), rng)
+    second = boughs(limbs, crown, max(12, min(n_twigs // 6, 10 + 14 * len(limbs.spine_m))), rng)
     spacing = 0.12 * (crown.diameter_m * (crown.top_m - crown.base_m)) ** 0.5
     third = twigs(second, crown, n_twigs, float(np.clip(spacing, 2 * parameters.leaf_m, 0.9)), rng)
     limbs, second, third = (kept_within(each, crown.top_m) for each in (limbs, second, third))
@@ -152,13 +152,6 @@ def clothed(
     area = parameters.foliage_m2
     if not area:
         return (Piece(wood, "bark", "branch"),)
-    leaf = foliage.leaves(
-        third,
-        area,
-        parameters.leaf_m,
-        parameters.leaf_width,
-        parameters.height_m,
-        rng,
-        triangles=parameters.leaf_triangles,
-    )
+    size = parameters.leaf_m, parameters.leaf_width, parameters.height_m
+    leaf = foliage.leaves(third, area, *size, rng, triangles=parameters.leaf_triangles)
     return Piece(wood, "bark", "branch"), Piece(leaf, "leaf", label)
