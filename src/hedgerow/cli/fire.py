@@ -13,6 +13,7 @@ from hedgerow.cli.app import app, out, settings_of
 if TYPE_CHECKING:
     from hedgerow.frames import Trajectory
     from hedgerow.log import Log
+    from hedgerow.physics.receiver import BeamSettings
     from hedgerow.sensor import Sensor
     from hedgerow.world import World
 
@@ -29,6 +30,9 @@ def fire(
     start_s: float = 0.0,
     rate_hz: float | None = None,
     pose_rate_hz: float | None = None,
+    sub_rays: int | None = None,
+    mode: str | None = None,
+    noise: bool = True,
     seed: int = 0,
     scene_seed: int | None = None,
     settings: Annotated[list[str] | None, Parameter(name=["--set", "-s"], negative=())] = None,
@@ -54,6 +58,12 @@ def fire(
         turns of the sensor per second; default: its usual rate
     pose_rate_hz
         for KITTI poses, which carry no times: poses per second
+    sub_rays
+        rays for each pulse of a scene, 1 to 81; default: 9
+    mode
+        first, strongest, last, strongest+last, all or waveform, for scenes; default: the sensor's
+    noise
+        whether the sensor's own range noise, range steps and drop-outs are added
     seed
         of the firing: same seed, same answer
     scene_seed
@@ -67,9 +77,10 @@ def fire(
 
     changes = settings_of(settings)
     lidar = _sensor(scene, sensor, rate_hz, changes)
-    world, passes = _world(scene, lidar, scene_seed, changes)
+    beam = {name: value for name, value in {"sub_rays": sub_rays, "mode": mode}.items() if value is not None}
+    world, passes = _world(scene, lidar, scene_seed, changes, beam)
     way = _trajectory(trajectory, passes, pose_rate_hz)
-    middle = _fire(world, lidar, way, output, start_s, sweeps, seed)
+    middle = _fire(world, lidar, way, output, start_s, sweeps, seed, noise)
     if picture is not None:
         draw_sweep(middle, picture, f"{lidar.name} in {Path(scene).stem}, sweep {middle.beams.sweep[0]}")
         out.print(f"drew {picture}")
@@ -92,7 +103,7 @@ def _sensor(scene: str, name: str | None, rate_hz: float | None, changes: Mappin
 
 
 def _world(
-    scene: str, lidar: "Sensor", seed: int | None, changes: Mapping[str, Any]
+    scene: str, lidar: "Sensor", seed: int | None, changes: Mapping[str, Any], beam: Mapping[str, Any]
 ) -> tuple["World", dict[str, "Trajectory"]]:
     """Build the scene, or open the learned world, and return it with its named passes."""
     from hedgerow.errors import InputError
@@ -101,15 +112,29 @@ def _world(
     from hedgerow.world import load_world
 
     if _is_learned(scene):
-        if changes or seed is not None:
-            raise InputError("--set, --scene-seed: only scenes take them, and this is a learned world")
+        if changes or beam or seed is not None:
+            raise InputError("--set, --scene-seed, --sub-rays, --mode: only for scenes, and this is a learned world")
         return load_world(scene), {}
+    settings = _beam_settings(beam)
     start = time.perf_counter()
     with stage_bar() as progress:
         wavelength_nm = lidar.config.beam.wavelength_nm
         site = load_site(scene, wavelength_nm=wavelength_nm, seed=seed, set=changes, progress=progress)
     out.print(f"built {site.name}: {site.n_triangles:,} triangles in {time.perf_counter() - start:.1f} s")
-    return site.world(), site.trajectories
+    return site.world(settings), site.trajectories
+
+
+def _beam_settings(values: Mapping[str, Any]) -> "BeamSettings":
+    from pydantic import ValidationError
+
+    from hedgerow import complaint
+    from hedgerow.errors import InputError
+    from hedgerow.physics.receiver import BeamSettings
+
+    try:
+        return BeamSettings(**values)
+    except ValidationError as error:
+        raise InputError(complaint.sentence(error)) from None
 
 
 def _trajectory(name: str | None, passes: Mapping[str, "Trajectory"], pose_rate_hz: float | None) -> "Trajectory":
@@ -133,6 +158,7 @@ def _fire(
     start_s: float,
     sweeps: int | None,
     seed: int,
+    noise: bool,
 ) -> "Log":
     """Fire sweep by sweep into a file and return the middle sweep."""
     from hedgerow.io.parquet_writer import LogWriter
@@ -146,6 +172,7 @@ def _fire(
     with LogWriter(output) as writer, progress_bar("firing", n) as progress:
         for number, beams in enumerate(lidar.drive_sweeps(way, start_s=start_s, n_sweeps=n)):
             log = world.fire(beams, seed, sensor=lidar)
+            log = lidar.degrade(log, seed) if noise else log
             writer.append(log)
             n_pulses += len(log)
             n_hits += (

@@ -13,14 +13,15 @@ from typing import Any
 from hedgerow.errors import InputError
 from hedgerow.frames import Trajectory
 from hedgerow.physics.labels import numbers_of, vegetation_of
+from hedgerow.physics.receiver import BeamSettings
 from hedgerow.physics.scene_file.build import Builder, Built, Stages
 from hedgerow.physics.scene_file.passes import make_pass
 from hedgerow.physics.scene_file.read import Source, read_scene
 from hedgerow.physics.scene_file.references import all_labels, check_references
 from hedgerow.physics.scene_file.schema import SceneFile
 from hedgerow.physics.terrain import Terrain
+from hedgerow.physics.world import PhysicsWorld
 from hedgerow.world.scene import Scene
-from hedgerow.world.world import SceneWorld
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,9 @@ class Site:
     gap_m: float
     """Largest distance between the foot of a merged patch and the ground, 0 on level ground [m]."""
 
-    def world(self) -> SceneWorld:
-        """Return the world to fire at."""
-        return SceneWorld(self.scene)
+    def world(self, settings: BeamSettings | None = None) -> PhysicsWorld:
+        """Return the world to fire at, seen by pulses with width; the settings' defaults are those of 003."""
+        return PhysicsWorld(self.scene, settings)
 
 
 def load_site(

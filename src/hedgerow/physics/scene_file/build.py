@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import FileError, InputError
-from hedgerow.physics.piece import Piece
+from hedgerow.physics.piece import Piece, n_triangles
 from hedgerow.physics.plants import PLANTS
 from hedgerow.physics.plants.grass import PatchParameters
 from hedgerow.physics.plants.plant import Plant
@@ -31,7 +31,9 @@ Stages = Callable[[str, int, int], object]
 """Called with a stage, how much of it is done, and how much there is."""
 
 MERGED_FROM_PER_M2 = 1.0
-"""Copies this dense are merged into patches."""
+"""Copies this dense are merged into patches, if they are light."""
+LIGHT_TRIANGLES = 500
+"""Heavier things are placed one by one however dense: cut at borders, they would fill the memory."""
 
 
 @dataclass
@@ -96,7 +98,9 @@ class Builder:
         return parameters if isinstance(parameters, PatchParameters) else None
 
     def _is_dense(self, rule: ScatterSpec) -> bool:
-        return rule.what not in self._file.worlds and (rule.density_per_m2 or 0) >= MERGED_FROM_PER_M2
+        if rule.what in self._file.worlds or (rule.density_per_m2 or 0) < MERGED_FROM_PER_M2:
+            return False
+        return max(n_triangles(pieces) for pieces in self._thing(rule.what).pieces) <= LIGHT_TRIANGLES
 
     def _thing(self, name: str) -> Thing:
         if name not in self._things:

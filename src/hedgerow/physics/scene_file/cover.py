@@ -8,7 +8,7 @@ is left then is cut plant by plant: only plants whose foot is allowed stay, each
 Whole patches are sheared along the ground's plane, not tilted: stems stay upright and the squares stay square.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -65,10 +65,11 @@ def cover(region: Region, density_per_m2: float, variants: int, grow: Grow, rng:
                 done.placed.append((patch, places))
                 done.n_plants += len(patch.foot_m) * int(chosen.sum())
         done.gap_m = max(done.gap_m, float(squares.gap_m[whole].max(initial=0)))
-        for i in np.flatnonzero(squares.is_cut):
-            pieces, n = _cut_out(stock[int(which[i])], squares.middle_m[i], int(turn[i]), region)
-            done.single += pieces
-            done.n_plants += n
+        cut_squares = np.flatnonzero(squares.is_cut)
+        patches = [stock[k] for k in which[cut_squares].tolist()]
+        pieces, n_plants = _cut_out(patches, squares.middle_m[cut_squares], turn[cut_squares], region)
+        done.single += pieces
+        done.n_plants += n_plants
     return done
 
 
@@ -149,16 +150,23 @@ def _places(middle_m: Array, plane: Array, turn: NDArray[np.int64], sink_m: floa
     return places
 
 
-def _cut_out(patch: Patch, middle_m: Array, turn: int, region: Region) -> tuple[list[Piece], int]:
-    """Plants of a patch whose feet are allowed, each on the ground, and how many they are."""
-    place = np.eye(4)
-    place[:2, :2] = _turned(np.array(turn))
-    place[:2, 3] = middle_m
-    foot = patch.foot_m @ place[:2, :2].T + middle_m
+def _cut_out(
+    patches: Sequence[Patch], middle_m: Array, turn: NDArray[np.int64], region: Region
+) -> tuple[list[Piece], int]:
+    """Plants of one patch for each square whose feet are allowed, each on the ground, and how many they are."""
+    places = np.tile(np.eye(4), (len(patches), 1, 1))
+    places[:, :2, :2] = _turned(turn)
+    places[:, :2, 3] = middle_m
+    turned = [patch.foot_m @ place[:2, :2].T + place[:2, 3] for patch, place in zip(patches, places, strict=True)]
+    foot = np.concatenate([np.zeros((0, 2)), *turned])
     keep = region.contains(foot)
-    if not keep.any():
-        return [], 0
     lift = np.zeros(len(foot))
     lift[keep] = region.terrain.height_m(*foot[keep].T) - region.rule.sink_m
-    pieces = [piece._replace(mesh=transformed(piece.mesh, place)) for piece in cut(patch, keep, lift)]
+    pieces: list[Piece] = []
+    end = 0
+    for patch, place in zip(patches, places, strict=True):
+        rows = slice(end, end := end + len(patch.foot_m))
+        if keep[rows].any():
+            kept = cut(patch, keep[rows], lift[rows])
+            pieces += [piece._replace(mesh=transformed(piece.mesh, place)) for piece in kept]
     return pieces, int(keep.sum())

@@ -88,6 +88,8 @@ def joined_pieces(pieces: Sequence[Piece]) -> list[Piece]:
 
 def transformed(mesh: Mesh, place: Array) -> Mesh:
     """Return a mesh moved by a (4, 4) transform."""
+    if np.array_equal(place, np.eye(4)):
+        return mesh
     return Mesh(mesh.vertices_m @ place[:3, :3].T + place[:3, 3], mesh.triangles)
 
 
