@@ -42,6 +42,9 @@ def sentence(
             # Raised by the models themselves: the message already starts with the field, seen from its own table.
             own = str(first["ctx"]["error"]) if "ctx" in first else first["msg"]
             said = f"{name}.{own}" if name else own
+        case "union_tag_invalid" if "ctx" in first:
+            expected, found = first["ctx"]["expected_tags"], first["ctx"]["tag"]
+            said = f"{name}.{first['ctx']['discriminator'].strip(chr(39))}: expected one of {expected}, found '{found}'"
         case _:
             message = first["msg"][0].lower() + first["msg"][1:]
             said = f"{name}: {message}, found {shortened(first['input'])}"

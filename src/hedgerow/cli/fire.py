@@ -82,8 +82,17 @@ def fire(
     way = _trajectory(trajectory, passes, pose_rate_hz)
     middle = _fire(world, lidar, way, output, start_s, sweeps, seed, noise)
     if picture is not None:
-        draw_sweep(middle, picture, f"{lidar.name} in {Path(scene).stem}, sweep {middle.beams.sweep[0]}")
+        title = f"{lidar.name} in {Path(scene).stem}, sweep {middle.beams.sweep[0]}"
+        draw_sweep(middle, picture, title, half_m=_reach_m(middle))
         out.print(f"drew {picture}")
+
+
+def _reach_m(log: "Log") -> float:
+    """How far a picture should show: nearly all returns, but not more than 28 m [m]."""
+    import numpy as np
+
+    range_m = log.returns.first_m[log.returns.first_m < np.inf]
+    return float(np.clip(1.1 * np.percentile(range_m, 98), 0.5, 28)) if len(range_m) else 28.0
 
 
 def _is_learned(scene: str) -> bool:

@@ -40,7 +40,7 @@ class Covered:
     n_plants: int = 0
     """All plants, copies counted."""
     gap_m: float = 0.0
-    """Largest distance between a placed patch's foot and the ground, at the ground's grid points [m]."""
+    """Largest distance between a placed patch's foot and the ground, at the ground's grid lines [m]."""
 
 
 def cover(region: Region, density_per_m2: float, variants: int, grow: Grow, rng: np.random.Generator) -> Covered:
@@ -56,6 +56,8 @@ def cover(region: Region, density_per_m2: float, variants: int, grow: Grow, rng:
     done = Covered()
     for squares in _squares(region, density_per_m2):
         whole = squares.is_whole
+        if not (whole | squares.is_cut).any():
+            continue
         stock = [grow(squares.side_m, rng) for _ in range(variants * (4 if squares.is_last else 1))]
         which, turn = rng.integers(0, len(stock), len(whole)), rng.integers(0, 4, len(whole))
         for k, patch in enumerate(stock):
@@ -102,6 +104,8 @@ def _squares(region: Region, density_per_m2: float) -> Iterator[_Squares]:
     while True:
         is_last = side / 2 < SMALLEST_M
         middle = middle[~region.misses(middle, side / 2)]
+        if len(middle) == 0:
+            return
         plane, gap, slope_fits = _on_ground(region, middle, side)
         whole = region.covers(middle, side / 2) & (gap <= region.rule.max_gap_m) & slope_fits
         yield _Squares(side, middle, plane, gap, whole, ~whole & is_last, is_last)
@@ -115,18 +119,30 @@ def _squares(region: Region, density_per_m2: float) -> Iterator[_Squares]:
 def _on_ground(region: Region, middle_m: Array, side_m: float) -> tuple[Array, Array, NDArray[np.bool_]]:
     """Fit a plane to the ground of each square: (N, 3) planes, (N,) gaps [m], (N,) whether the slope is allowed."""
     terrain = region.terrain
-    n = int(np.clip(np.ceil(side_m / min(terrain.spacing_m)), 1, 64)) + 1
-    step = np.linspace(-side_m / 2, side_m / 2, n)
-    u, v = (each.ravel() for each in np.meshgrid(step, step))
     planes, gaps, fits = np.zeros((len(middle_m), 3)), np.zeros(len(middle_m)), np.ones(len(middle_m), dtype=bool)
-    for rows in np.array_split(np.arange(len(middle_m)), max(1, len(middle_m) * n * n // 2_000_000)):
-        x, y = _within(terrain, middle_m[rows, :1] + u, middle_m[rows, 1:] + v)
-        z = terrain.height_m(x, y)
-        plane = np.stack([z.mean(axis=1), z @ u / (u @ u), z @ v / (v @ v)], axis=1)
-        off = z - plane[:, :1] - plane[:, 1:2] * u - plane[:, 2:] * v
-        planes[rows], gaps[rows] = plane, np.abs(off).max(axis=1, initial=0)
-        fits[rows] = region.slope_fits(x, y).all(axis=1)
+    n_per_square = (side_m / min(terrain.spacing_m) + 3) ** 2
+    for rows in np.array_split(np.arange(len(middle_m)), max(1, int(len(middle_m) * n_per_square / 1e6))):
+        x, y = (_grid_lines(axis, middle_m[rows, k], side_m) for k, axis in enumerate((terrain.x_m, terrain.y_m)))
+        x, y = (each.reshape(len(rows), -1) for each in np.broadcast_arrays(x[:, None, :], y[:, :, None]))
+        z = terrain.height_m(*_within(terrain, x, y))
+        u, v = x - middle_m[rows, :1], y - middle_m[rows, 1:]
+        # Least squares over the corners of the ground's triangles and those where the square cuts their edges.
+        design = np.stack([np.ones_like(u), u, v], axis=-1)
+        normal = np.einsum("npi,npj->nij", design, design) + 1e-12 * np.eye(3)
+        plane = np.linalg.solve(normal, np.einsum("npi,np->ni", design, z)[..., None])[..., 0]
+        gaps[rows] = np.abs(z - np.einsum("npi,ni->np", design, plane)).max(axis=1, initial=0)
+        planes[rows] = plane
+        fits[rows] = region.slope_fits(*_within(terrain, x, y)).all(axis=1)
     return planes, gaps, fits
+
+
+def _grid_lines(axis_m: Array, middle_m: Array, side_m: float) -> Array:
+    """(N, K) coordinates of the ground's grid lines across each square, and of the square's two sides."""
+    step = (axis_m[-1] - axis_m[0]) / (len(axis_m) - 1)
+    first = np.floor((middle_m - side_m / 2 - axis_m[0]) / step)
+    n = int(np.ceil(side_m / step)) + 2
+    lines = axis_m[0] + (first[:, None] + np.arange(n)) * step
+    return np.clip(lines, (middle_m - side_m / 2)[:, None], (middle_m + side_m / 2)[:, None])
 
 
 def _within(terrain: Terrain, x_m: Array, y_m: Array) -> tuple[Array, Array]:

@@ -75,6 +75,8 @@ class Source:
             if first["type"] == "value_error" and "ctx" in first:  # the message starts with the field
                 own = str(first["ctx"]["error"]).split(":")[0]
                 location = (*location, *own.split("."))
+            if first["type"].startswith("union_tag"):
+                location = (*location, "kind")
             raise self._error(location, complaint.sentence(error, lambda loc: complaint.dotted(_plain(loc)))) from None
 
 

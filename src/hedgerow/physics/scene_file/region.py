@@ -88,11 +88,12 @@ class Region:
             low, high = self.rule.trail_distance_m
             depth = np.minimum.reduce([depth, distance - low, high - distance])
         for places, limit_m in self.others:
-            depth = np.minimum(depth, _nearest_m(places, xy_m) - limit_m)
+            depth = np.minimum(depth, nearest_m(places, xy_m) - limit_m)
         return depth
 
 
-def _nearest_m(places_m: Array, xy_m: Array) -> Array:
+def nearest_m(places_m: Array, xy_m: Array) -> Array:
+    """Return how far (N, 2) points are from the nearest of (M, 2) places; inf if there are none [m]."""
     if len(places_m) == 0:
         return np.full(len(xy_m), np.inf)
     spatial: Any = import_module("scipy.spatial")  # it has no annotations

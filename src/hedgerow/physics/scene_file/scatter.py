@@ -7,14 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.physics.scene_file.placing import ScatterSpec
-from hedgerow.physics.scene_file.region import Region
+from hedgerow.physics.scene_file.region import Region, nearest_m
 
 Array = NDArray[np.float64]
 Refuse = Callable[[str, str], Exception]
 """Makes the error about a field of the rule, with a message."""
 
-_ROUNDS = 200
+_ROUNDS = 100
 """Batches of places that are tried before a rule is given up."""
+_BATCH = 100_000
 
 
 def scattered(region: Region, rng: np.random.Generator, refuse: Refuse) -> Array:
@@ -44,21 +45,30 @@ def _uniform(region: Region, n: int, rng: np.random.Generator) -> Array:
 
 
 def _filled(spaced: "_Spaced", count: int, region: Region, rng: np.random.Generator, refuse: Refuse) -> Array:
-    """Draw more until there are as many as wanted."""
+    """Draw more until there are as many as wanted, or until they evidently do not fit."""
+    spacing = region.rule.spacing_m
+    if spacing and count > (most := _most(region.box_m, spacing)):
+        raise refuse("spacing_m", f"{count} copies cannot stand so far apart here; at most {int(most)} could")
     n_allowed = 0
-    for _ in range(_ROUNDS):
-        if len(spaced) >= count:
-            return spaced.places_m()
-        drawn = _uniform(region, min(100_000, max(1000, 2 * (count - len(spaced)))), rng)
+    for _ in range(_ROUNDS if len(spaced) < count else 0):
+        drawn = _uniform(region, min(_BATCH, max(1000, 2 * (count - len(spaced)))), rng)
         drawn = drawn[region.contains(drawn)]
         n_allowed += len(drawn)
         spaced.add(drawn, count)
+        if len(spaced) >= count:
+            break
     if len(spaced) >= count:
         return spaced.places_m()
     if n_allowed == 0:
         raise refuse("what", "no place fulfils all its limits (area, slope, distances); widen them")
-    field = "spacing_m" if region.rule.spacing_m else "count"
+    field = "spacing_m" if spacing else "count"
     raise refuse(field, f"only {len(spaced)} of {count} fit; ask for fewer, or set them nearer")
+
+
+def _most(box_m: tuple[float, float, float, float], spacing_m: float) -> float:
+    """Bound of how many places fit: circles are packed densest in hexagons; those at the border may stick out."""
+    low_x, low_y, high_x, high_y = box_m
+    return (high_x - low_x + 2 * spacing_m) * (high_y - low_y + 2 * spacing_m) / (np.sqrt(0.75) * spacing_m**2)
 
 
 class _Spaced:
@@ -79,6 +89,7 @@ class _Spaced:
     def add(self, xy_m: Array, most: int) -> None:
         """Take over what is far enough from all others, in order, until there are `most`."""
         if self._spacing_m > 0:
+            xy_m = xy_m[nearest_m(self.places_m(), xy_m) >= self._spacing_m]  # quick; the rest one by one
             kept: list[tuple[float, float]] = []
             for x, y in xy_m.tolist():
                 if self._n + len(kept) >= most:
