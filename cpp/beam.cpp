@@ -85,7 +85,7 @@ void aim(const Spot& spot, const SubRays& sub_rays, const Lanes<float>& left, co
         const float scale = squared > 0 ? 1 / std::sqrt(1 + squared) : 1.0f;
         const auto from = [&](int i) { return axes.origin[i] + (across * axes.left[i] + above * axes.up[i]); };
         const auto to = [&](int i) {
-            return scale * (axes.forward[i] + (tilt_left * axes.left[i] + tilt_up * axes.up[i]));
+            return traceable(scale * (axes.forward[i] + (tilt_left * axes.left[i] + tilt_up * axes.up[i])));
         };
         rays.ray.org_x[lane] = from(0), rays.ray.org_y[lane] = from(1), rays.ray.org_z[lane] = from(2);
         rays.ray.dir_x[lane] = to(0), rays.ray.dir_y[lane] = to(1), rays.ray.dir_z[lane] = to(2);
@@ -178,7 +178,7 @@ class Chunked {
         out.range_m = std::numeric_limits<float>::infinity();
         if (keep) write_miss(out_.sub_rays, kept);
         if (!is_hit(rays_, lane)) return;
-        const Hit hit = hit_of(scene_, rays_, lane, cosine);
+        const Hit hit = hit_of(scene_, rays_, lane, cosine, random_.key_a[lane]);
         // Where in a volume a sub-ray ends is geometry, and each has its own. The noise of the electronics is one per
         // return: the mean of nine draws would be a third of it.
         const bool in_volume = hit.in_volume();

@@ -108,14 +108,16 @@ shapes.sheet = { kind = "panel", width_m = 4, height_m = 1 }
 objects.a = { what = "tube", at_m = [0, 0] }
 objects.b = { what = "ball", at_m = [0, 8] }
 objects.c = { what = "sheet", at_m = [0, -8, 0.5], yaw_deg = 90 }
+shapes.log = { kind = "cylinder", radius_m = 0.3, height_m = 4, sides = 200, lying = true }
+objects.e = { what = "log", at_m = [-12, 0] }
 objects.d = { what = "tube", at_m = [10, 0, 1], pitch_deg = 90, scale = 2 }"""
     built = load_site(write_scene(tmp_path, scene))
-    down = [[0, 0, 9], [0, 8, 9], [11, 0, 9]]
+    down = [[0, 0, 9], [0, 8, 9], [11, 0, 9], [-12.5, 0.01, 9]]
     level = [[-9, 0, 1], [-9, 8, 1.5], [1, -9, 1], [-9, -8.1, 1]]
-    ways = [[0, 0, -1]] * 3 + [[1, 0, 0], [1, 0, 0], [0, 1, 0], [1, 0, 0]]
+    ways = [[0, 0, -1]] * 4 + [[1, 0, 0], [1, 0, 0], [0, 1, 0], [1, 0, 0]]
     found = built.scene.fire(Beams.from_arrays(origins=down + level, directions=ways)).range_m
     # lying at z = 1, twice as large: its top is at 2; the sheet turned by 90 degrees is seen from y only
-    assert_allclose(found, [7, 6, 7, 8.5, 8, 1, np.inf], atol=2e-3)  # 200 sides: sagitta below 0.3 mm
+    assert_allclose(found, [7, 6, 7, 8.4, 8.5, 8, 1, np.inf], atol=2e-3)  # 200 sides: sagitta below 0.3 mm
 
 
 def test_learned_gaussians_stand_beside_meshes(tmp_path):

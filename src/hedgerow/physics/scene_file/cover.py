@@ -68,7 +68,7 @@ def cover(region: Region, density_per_m2: float, variants: int, grow: Grow, rng:
                 done.n_plants += len(patch.foot_m) * int(chosen.sum())
         done.gap_m = max(done.gap_m, float(squares.gap_m[whole].max(initial=0)))
         cut_squares = np.flatnonzero(squares.is_cut)
-        patches = [stock[k] for k in which[cut_squares].tolist()]
+        patches = [stock[int(k)] for k in which[cut_squares]]
         pieces, n_plants = _cut_out(patches, squares.middle_m[cut_squares], turn[cut_squares], region)
         done.single += pieces
         done.n_plants += n_plants
@@ -129,7 +129,7 @@ def _on_ground(region: Region, middle_m: Array, side_m: float) -> tuple[Array, A
         # Least squares over the corners of the ground's triangles and those where the square cuts their edges.
         design = np.stack([np.ones_like(u), u, v], axis=-1)
         normal = np.einsum("npi,npj->nij", design, design) + 1e-12 * np.eye(3)
-        plane = np.linalg.solve(normal, np.einsum("npi,np->ni", design, z)[..., None])[..., 0]
+        plane: Array = np.linalg.solve(normal, np.einsum("npi,np->ni", design, z)[..., None])[..., 0]
         gaps[rows] = np.abs(z - np.einsum("npi,ni->np", design, plane)).max(axis=1, initial=0)
         planes[rows] = plane
         fits[rows] = region.slope_fits(*_within(terrain, x, y)).all(axis=1)

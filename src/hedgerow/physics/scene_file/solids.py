@@ -15,19 +15,26 @@ def solid_mesh(spec: BoxSpec | CylinderSpec | PanelSpec | EllipsoidSpec) -> Mesh
         x, y, z = spec.size_m
         return shapes.box((-x / 2, -y / 2, 0), (x / 2, y / 2, z))
     if isinstance(spec, CylinderSpec):
-        return _with_lid(shapes.cylinder((0, 0, 0), spec.height_m, spec.radius_m, spec.top_radius_m, spec.sides))
+        tube = shapes.cylinder((0, 0, 0), spec.height_m, spec.radius_m, spec.top_radius_m, spec.sides)
+        return _laid(_with_lids(tube)) if spec.lying else _with_lids(tube)
     if isinstance(spec, PanelSpec):
         return shapes.rectangle((0, -spec.width_m / 2, 0), (0, spec.width_m, 0), (0, 0, spec.height_m))
     return _ellipsoid(np.asarray(spec.size_m), spec.sides)
 
 
-def _with_lid(tube: Mesh) -> Mesh:
-    """Close an upright tube at the top."""
+def _with_lids(tube: Mesh) -> Mesh:
+    """Close an upright tube at both ends."""
     n = len(tube.vertices_m) // 2
-    top = np.arange(n, 2 * n)
-    lid = np.stack([top, np.roll(top, -1), np.full(n, 2 * n)], axis=1)
-    middle = tube.vertices_m[n:].mean(axis=0)
-    return Mesh(np.vstack([tube.vertices_m, middle]), np.concatenate([tube.triangles, lid]))
+    ends = np.arange(n), np.arange(n, 2 * n)
+    lids = [np.stack([end, np.roll(end, -1), np.full(n, 2 * n + k)], axis=1) for k, end in enumerate(ends)]
+    middles = [tube.vertices_m[end].mean(axis=0) for end in ends]
+    return Mesh(np.vstack([tube.vertices_m, *middles]), np.concatenate([tube.triangles, *lids]))
+
+
+def _laid(standing: Mesh) -> Mesh:
+    """Lay an upright thing down along x, its middle over the place, its lowest line on the ground."""
+    x, y, z = standing.vertices_m.T
+    return Mesh(np.stack([z - z.max() / 2, y, x - x.min()], axis=1), standing.triangles)
 
 
 def _ellipsoid(size_m: NDArray[np.float64], sides: int) -> Mesh:

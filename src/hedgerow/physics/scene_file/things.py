@@ -68,7 +68,7 @@ class BoxSpec(Part):
 
 
 class CylinderSpec(Part):
-    """An upright cylinder or cone's stump that stands on its place, with a lid."""
+    """A cylinder or cone's stump that stands or lies on its place, with a lid."""
 
     kind: Literal["cylinder"]
     """What it is."""
@@ -80,6 +80,8 @@ class CylinderSpec(Part):
     """Radius at the top. Default: the same."""
     sides: int = Field(default=24, ge=3, le=1000)
     """Faces round it."""
+    lying: bool = False
+    """Whether it lies along x, as a felled trunk, instead of standing."""
     material: str = "plain"
     """Name in the table of materials."""
     label: str = "other-object"
