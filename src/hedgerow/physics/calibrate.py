@@ -13,14 +13,19 @@ simulated range.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+import hedgerow
 from hedgerow.errors import InputError
+from hedgerow.io.atomic import atomic_file
 from hedgerow.log import Beams, Log
 from hedgerow.physics.scatter import Offset, Scatter, Selection, offset_of, scatter_of
 from hedgerow.physics.vegetation import VegetationSettings
+from hedgerow.world.toml import dumps, plain
 
 
 @runtime_checkable
@@ -85,6 +90,31 @@ class Calibration:
         found = VegetationSettings(mean_m=self.mean_m, sigma_m=self.sigma_m)
         return found.model_copy(update={"labels": self.selection.labels}) if self.selection.labels else found
 
+    def save(self, path: str | Path, *, source: str = "") -> None:
+        """Write the settings to a TOML file, with what they come from; `VegetationSettings.load` reads it.
+
+        Raises:
+            FileError: the system refuses to write.
+        """
+        parts = {"measured": self.measured, "simulated": self.simulated, "beam_by_beam": self.offset}
+        figures = {
+            name: {"n": part.n, "mean_m": part.mean_m, "variance_m2": part.variance_m2}
+            for name, part in parts.items()
+            if part is not None
+        }
+        settings = self.settings().model_dump(mode="json")
+        how = {
+            "log": source,
+            "box_m": self.selection.box_m,
+            "labels": self.selection.labels,
+            "window_deg": float(np.degrees(self.window_rad)),
+            "notes": self.notes,
+            "hedgerow": hedgerow.__version__,
+        }
+        content = plain("calibration", {"vegetation": settings, "source": how | figures})
+        with atomic_file(path) as temporary:
+            temporary.write_text(dumps(content), encoding="utf-8")
+
 
 def calibrate(
     log: HasSweeps,
@@ -111,23 +141,19 @@ def calibrate(
     """
     if not 0 < window_rad < np.pi / 2:
         raise InputError(f"window: expected an angle above 0 and below 90°, found {np.degrees(window_rad):g}°")
-    fires = simulated if isinstance(simulated, Fires) else None
-    recorded = simulated.iter_sweeps() if isinstance(simulated, HasSweeps) else iter(())
     measured, own, offset, done = Scatter(), Scatter(), Offset(), 0
-    for _, sweep in log.iter_sweeps():
-        rows = selection.rows(sweep, "log")
-        measured += scatter_of(sweep, rows, window_rad)
-        _, answer = (0, fires.fire(sweep.beams, seed)) if fires else next(recorded, (0, None))
+    for sweep, answer in _in_step(log, simulated, seed):
+        rows = np.zeros(0, np.intp) if sweep is None else selection.rows(sweep, "log")
+        answered = np.zeros(0, np.intp) if answer is None else selection.rows(answer, "simulation")
         if answer is not None:
-            answer = _within(answer, sweep)
-            answered = selection.rows(answer, "simulation")
             own += scatter_of(answer, answered, window_rad)
+        if sweep is not None:
+            measured += scatter_of(sweep, rows, window_rad)
+            done += len(sweep)
+        if sweep is not None and answer is not None:
             offset += offset_of(sweep, rows, answer, answered)
-        done += len(sweep)
         if progress is not None:
             progress(done)
-    for _, answer in recorded:
-        own += scatter_of(answer, selection.rows(answer, "simulation"), window_rad)
     _require_found("log", measured, selection, window_rad)
     if simulated is None:
         return Calibration(selection, window_rad, measured)
@@ -135,8 +161,25 @@ def calibrate(
     return Calibration(selection, window_rad, measured, own, offset if offset.n else None)
 
 
-def _within(answer: Log, sweep: Log) -> Log:
-    """Leave out what the real sensor would not have seen."""
+def _in_step(log: HasSweeps, simulated: HasSweeps | Fires | None, seed: int) -> Iterator[tuple[Log | None, Log | None]]:
+    """Give the sweeps of the log, each with what was simulated; the longer of two logs goes on alone."""
+    if isinstance(simulated, Fires):
+        for _, sweep in log.iter_sweeps():
+            yield sweep, _fired(simulated, sweep, seed)
+        return
+    others: Iterator[tuple[int, Log]] = iter(()) if simulated is None else simulated.iter_sweeps()
+    for pair in zip_longest(log.iter_sweeps(), others):
+        sweep, other = (None if each is None else each[1] for each in pair)
+        yield sweep, other
+
+
+def _fired(world: Fires, sweep: Log, seed: int) -> Log:
+    """Fire the beams of a sweep, and leave out what the real sensor would not have seen."""
+    answer = world.fire(sweep.beams, seed)
+    theirs, ours = answer.map_origin_m, sweep.map_origin_m
+    # Worlds that do not know where their map lies leave its origin at 0.
+    if theirs.any() and not np.allclose(theirs, ours, rtol=0, atol=0.001):
+        raise InputError(f"scene: its map begins at {theirs.tolist()}, that of the log at {ours.tolist()}")
     range_m = answer.returns.first_m
     return answer[(range_m >= sweep.min_range_m) & (range_m <= sweep.max_range_m)]
 

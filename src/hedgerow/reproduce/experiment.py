@@ -58,6 +58,9 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         (("site", "offroad"),),
     ),
     "mobile-urban": Experiment("mobile", "000 Tables 4, 6, 8: the same in a street", (("site", "urban"),)),
+    "vegetation-response": Experiment(
+        "vegetation_response", "004 Tables 1 and 2: calibration of the vegetation response, and what it costs"
+    ),
     "voxel-size": Experiment("voxel_size", "000 Fig. 22: distance by the side of the voxels"),
 }
 
