@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Light through media: transmission is exp(-k L) whatever the medium is made of, and sub-rays throw coins of their own."""
+"""Light through media: transmission is exp(-k L) whatever they are made of, and sub-rays throw coins of their own."""
 
 import numpy as np
 import pytest
