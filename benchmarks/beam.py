@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pulses with width: nine sub-rays of an HDL-64E over instanced grass, against a raw Embree packet loop on the same rays."""
+"""Pulses with width: nine sub-rays of an HDL-64E over instanced grass, against a raw Embree loop on the same rays."""
 
 from functools import cache
 

@@ -47,16 +47,13 @@ struct SubRays {
     alignas(32) int valid[kLanes];
 };
 
-// Uniform numbers in (0, 1).
-float unit(std::uint32_t word) { return (static_cast<float>(static_cast<std::int32_t>(word >> 9)) + 0.5f) * 0x1p-23f; }
-
 // Points of the unit spot, drawn from the sub-rays' cells.
 void draw_points(const Spot& spot, const SubRays& sub_rays, std::uint64_t seed, Lanes<float>& left, Lanes<float>& up) {
     for (int lane = 0; lane < kLanes; ++lane) {
         const Words4 words = philox(seed, sub_rays.pulse[lane], sub_rays.number[lane], kStencilStream);
         const float* cell = &spot.cells[4 * sub_rays.number[lane]];
-        const float a = cell[0] + (cell[1] - cell[0]) * unit(words.at[0]);
-        const float b = cell[2] + (cell[3] - cell[2]) * unit(words.at[1]);
+        const float a = cell[0] + (cell[1] - cell[0]) * open_unit(words.at[0]);
+        const float b = cell[2] + (cell[3] - cell[2]) * open_unit(words.at[1]);
         if (!spot.round) {
             left[lane] = a, up[lane] = b;
             continue;

@@ -185,8 +185,8 @@ void Scene::add_mesh(const MeshArrays& arrays, std::span<const NoiseGroup> group
     add(std::make_unique<Mesh>(arrays, groups), arrays.permeability.size());
     has_meshes_ = true;
     const auto above_zero = [](float value) { return value > 0; };
-    is_random_ |=
-        std::ranges::any_of(arrays.permeability, above_zero) || std::ranges::any_of(arrays.intensity_sigma, above_zero);
+    is_random_ |= std::ranges::any_of(arrays.permeability, above_zero) ||
+                  std::ranges::any_of(arrays.intensity_sigma, above_zero) || !arrays.labels.first.empty();
     for (const NoiseGroup& group : groups) {
         max_sigma_m_ = std::max(max_sigma_m_, group.sigma_m(0, 0));  // at its cap
         max_sigma_per_m_ = std::max(max_sigma_per_m_, std::sqrt(group.share_squared));
