@@ -59,6 +59,9 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     ),
     "mobile-urban": Experiment("mobile", "000 Tables 4, 6, 8: the same in a street", (("site", "urban"),)),
     "voxel-size": Experiment("voxel_size", "000 Fig. 22: distance by the side of the voxels"),
+    "grass-ranges": Experiment("grass_ranges", "003 Fig. 5: ranges in cylinder grass, beside two closed forms"),
+    "mixed-pixels": Experiment("mixed_pixels", "003 Fig. 7: an LMS-291, nine rods and a plane behind them"),
+    "shrub-histogram": Experiment("shrub_histogram", "003 Fig. 8: ranges of a shrub, from 91 places"),
 }
 
 
