@@ -50,6 +50,7 @@ class Packets {
     Packets(const BeamArrays& beams, Chunk chunk);
     std::size_t size() const { return (order_.size() + kLanes - 1) / kLanes; }
     Packet operator[](std::size_t index) const;
+    std::size_t beam(std::size_t i) const { return begin_ + order_[i]; }  // in the packets' order
 
     // Fetches the beams of a packet into the cache while another is being traced; none if there is no such packet.
     void prefetch(const BeamArrays& beams, std::size_t index) const;

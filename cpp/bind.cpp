@@ -17,21 +17,9 @@ using namespace hedgerow;
 
 namespace {
 
-BeamArrays beam_arrays(const AnyArray& origin_m, const AnyArray& direction, const AnyArray& pulse, const AnyArray& ring,
-                       const AnyArray& sweep, const std::array<double, 3>& scene_origin_m) {
-    const auto pulses = values<std::int64_t>(pulse, "pulse", -1);
-    const auto n = static_cast<std::ptrdiff_t>(pulses.size());
-    return {values<double>(origin_m, "origin_m", n, 3),
-            values<float>(direction, "direction", n, 3),
-            pulses,
-            values<std::uint16_t>(ring, "ring", n),
-            values<std::int32_t>(sweep, "sweep", n),
-            {scene_origin_m[0], scene_origin_m[1], scene_origin_m[2]}};
-}
-
 void add_mesh(Scene& scene, const AnyArray& vertices, const AnyArray& triangles, const AnyArray& permeability,
               const AnyArray& label, const AnyArray& reflectance, const AnyArray& intensity_sigma, bool lambertian,
-              const AnyArray& noise_group, const std::vector<std::array<float, 3>>& noise) {
+              const AnyArray& noise_group, const std::vector<std::array<float, 4>>& noise) {
     const auto corners = values<std::uint32_t>(triangles, "triangles", -1, 3);
     const auto n = static_cast<std::ptrdiff_t>(corners.size() / 3);
     const MeshArrays arrays{
@@ -44,7 +32,7 @@ void add_mesh(Scene& scene, const AnyArray& vertices, const AnyArray& triangles,
     for (const std::uint8_t group : arrays.noise_group)
         if (group >= noise.size()) throw nb::value_error("noise_group: names a group that is not there");
     std::vector<NoiseGroup> groups;
-    for (const auto& g : noise) groups.push_back({g[0] * g[0], g[1] * g[1], g[2]});
+    for (const auto& g : noise) groups.push_back(noise_of(g));
     nb::gil_scoped_release release;
     scene.add_mesh(arrays, groups);
 }
@@ -219,7 +207,8 @@ NB_MODULE(_core, m) {
         .def("add_mesh", add_mesh, nb::arg("vertices").noconvert(), nb::arg("triangles").noconvert(),
              nb::arg("permeability").noconvert(), nb::arg("label").noconvert(), nb::arg("reflectance").noconvert(),
              nb::arg("intensity_sigma").noconvert(), nb::arg("lambertian"), nb::arg("noise_group").noconvert(),
-             nb::arg("noise"), "Adds triangles; noise has (sigma0_m, sigma_a_m, min_cosine) for each group.")
+             nb::arg("noise"),
+             "Adds triangles; noise has (sigma0_m, sigma_a_m, min_cosine, sigma_per_m) for each group.")
         .def("add_gaussians", add_gaussians, nb::arg("mean_m").noconvert(), nb::arg("whitening").noconvert(),
              nb::arg("stop").noconvert(), nb::arg("label").noconvert(), nb::arg("intensity").noconvert(),
              nb::arg("intensity_sigma").noconvert(), nb::arg("extinction"), nb::arg("tau"),
@@ -231,6 +220,9 @@ NB_MODULE(_core, m) {
             "build", [](Scene& scene) { scene.embree(Purpose::fire); }, nb::call_guard<nb::gil_scoped_release>(),
             "Builds what firing needs now rather than at the first firing.")
         .def_prop_ro("n_elements", &Scene::n_elements)
+        .def_prop_ro("max_sigma_m", &Scene::max_sigma_m,
+                     "No element at range r draws ranges with a larger deviation than this plus r max_sigma_per_m.")
+        .def_prop_ro("max_sigma_per_m", &Scene::max_sigma_per_m)
         .def("fire", fire_beams, BEAMS, nb::arg("min_range_m"), nb::arg("max_range_m"), nb::arg("seed"),
              nb::arg("threads"), nb::arg("progress").none(),
              "First return of each pulse: (range_m, intensity, label, element, incidence_cosine).")
@@ -249,6 +241,8 @@ NB_MODULE(_core, m) {
           nb::arg("knot_quaternion_xyzw").noconvert(), nb::arg("mount_position_m"), nb::arg("mount_quaternion_xyzw"),
           nb::arg("first_repeat"), nb::arg("threads"),
           "A scan pattern repeated along a trajectory: (origin_m, direction, time_ns).");
+    bind_beam(m);
+    bind_behind(m);
     bind_cluster(m);
     bind_points(m);
     bind_surface(m);

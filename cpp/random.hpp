@@ -70,10 +70,11 @@ struct PacketRandom {
     Lanes<std::uint32_t> key_a, key_b;
     Lanes<float> normal, second_normal;
 
-    void draw(std::uint64_t seed, const Lanes<std::uint64_t>& pulse, std::uint32_t sub_ray) {
+    // Of one sub-ray of each pulse.
+    void draw(std::uint64_t seed, const Lanes<std::uint64_t>& pulse, const Lanes<std::uint32_t>& sub_ray) {
 #pragma omp simd
         for (int lane = 0; lane < kLanes; ++lane) {
-            const Words4 words = philox(seed, pulse[lane], sub_ray, 0);
+            const Words4 words = philox(seed, pulse[lane], sub_ray[lane], 0);
             key_a[lane] = words.at[0];
             key_b[lane] = words.at[1];
             const NormalPair pair = normal_pair(words.at[2], words.at[3]);
@@ -81,6 +82,9 @@ struct PacketRandom {
             second_normal[lane] = pair.second;
         }
     }
+
+    // Of the axis of each pulse.
+    void draw(std::uint64_t seed, const Lanes<std::uint64_t>& pulse) { draw(seed, pulse, Lanes<std::uint32_t>{}); }
 };
 
 }  // namespace hedgerow

@@ -183,7 +183,10 @@ void Scene::add_mesh(const MeshArrays& arrays, std::span<const NoiseGroup> group
     if (arrays.permeability.empty()) return;
     add(std::make_unique<Mesh>(arrays, groups), arrays.permeability.size());
     has_meshes_ = true;
-    for (const NoiseGroup& group : groups) max_sigma_m_ = std::max(max_sigma_m_, group.sigma_m(0));  // at its cap
+    for (const NoiseGroup& group : groups) {
+        max_sigma_m_ = std::max(max_sigma_m_, group.sigma_m(0, 0));  // at its cap
+        max_sigma_per_m_ = std::max(max_sigma_per_m_, std::sqrt(group.share_squared));
+    }
 }
 
 void Scene::add_gaussians(const GaussianArrays& arrays, StopLaw law, float tau) {
@@ -201,6 +204,7 @@ void Scene::place(std::shared_ptr<Scene> scene, const Affine& to_world, std::int
     if (scene->end_of_given_ > 0) throw std::invalid_argument("scene: has given numbers, which placing would change");
     scene->frozen_ = true;  // its element numbers must stay what they are
     max_sigma_m_ = std::max(max_sigma_m_, static_cast<float>(scene->max_sigma_m_ * largest_scale(to_world)));
+    max_sigma_per_m_ = std::max(max_sigma_per_m_, scene->max_sigma_per_m_);
     if (first_element < 0) {
         n_placed_elements_ += scene->n_elements();
     } else {

@@ -40,6 +40,12 @@ class Scene:
         """Number of triangles and Gaussians, those of placed scenes included."""
         return self._core.n_elements
 
+    @property
+    def native(self) -> _core.Scene:
+        """The native scene, frozen, for kernels that are wrapped in modules of their own."""
+        self.build()
+        return self._core
+
     def add_mesh(
         self,
         vertices_m: ArrayLike,
@@ -87,7 +93,7 @@ class Scene:
             _between("intensity_sigma", intensity_sigma, n, 0, np.inf),
             lambertian,
             np.ascontiguousarray(group),
-            [(g.sigma0_m, g.sigma_a_m, float(np.cos(g.max_incidence_rad))) for g in groups],
+            [group.native() for group in groups],
         )
 
     def add_gaussians(
@@ -211,14 +217,14 @@ class Scene:
         """
         if not 0 <= seed < 1 << 64:
             raise InputError(f"seed: expected 0 to 2**64 - 1, found {seed}")
-        _require_limits(min_range_m, max_range_m)
+        require_limits(min_range_m, max_range_m)
         self.build()
         answer = self._core.fire(
-            **self._seen(beams),
+            **self.seen(beams),
             min_range_m=min_range_m,
             max_range_m=max_range_m,
             seed=seed,
-            threads=_count(threads),
+            threads=require_threads(threads),
             progress=progress,
         )
         return Hits(*answer)
@@ -229,7 +235,7 @@ class Scene:
         """List every element along each ray up to `max_range_m`, nearest first."""
         self.build()
         answer = self._core.pierced(
-            **self._seen(beams), max_range_m=max_range_m, threads=_count(threads), progress=progress
+            **self.seen(beams), max_range_m=max_range_m, threads=require_threads(threads), progress=progress
         )
         return Pierced(*answer)
 
@@ -257,11 +263,11 @@ class Scene:
         ranges = arrays.require("range_m", range_m, np.float32, (len(beams),))
         self.build()
         return self._core.count(
-            **self._seen(beams),
+            **self.seen(beams),
             range_m=ranges,
             max_range_m=max_range_m,
             window_m=window_m,
-            threads=_count(threads),
+            threads=require_threads(threads),
             progress=progress,
         )
 
@@ -286,19 +292,20 @@ class Scene:
             (N,) natural logarithm of a density [1/m], or of the probability of no return; -inf if impossible.
         """
         ranges = arrays.require("range_m", range_m, np.float32, (len(beams),))
-        _require_limits(min_range_m, max_range_m)
+        require_limits(min_range_m, max_range_m)
         self.build()
         return self._core.likelihood(
-            **self._seen(beams),
+            **self.seen(beams),
             range_m=ranges,
             min_range_m=min_range_m,
             max_range_m=max_range_m,
             min_sigma_m=min_sigma_m,
-            threads=_count(threads),
+            threads=require_threads(threads),
             progress=progress,
         )
 
-    def _seen(self, beams: Beams) -> dict[str, Any]:
+    def seen(self, beams: Beams) -> dict[str, Any]:
+        """Give the beams as the kernels' arguments, for kernels that are wrapped in modules of their own."""
         return {
             "origin_m": beams.origin_m,
             "direction": beams.direction,
@@ -338,12 +345,14 @@ def _require_below(name: str, numbers: NDArray[Any], end: int) -> None:
         raise arrays.RowError(name, row, f"is {numbers[row].tolist()}, but there are only {end}")
 
 
-def _require_limits(min_range_m: float, max_range_m: float) -> None:
+def require_limits(min_range_m: float, max_range_m: float) -> None:
+    """Raise InputError unless something can lie between the range limits."""
     if not 0 <= min_range_m < max_range_m:
         raise InputError(f"range limits: expected 0 <= min_range_m < max_range_m, found {min_range_m}, {max_range_m}")
 
 
-def _count(threads: int) -> int:
+def require_threads(threads: int) -> int:
+    """Return the number of threads, or raise InputError if it is none."""
     if not 0 <= threads <= 1024:
         raise InputError(f"threads: expected 0 (all) to 1024, found {threads}")
     return threads

@@ -13,7 +13,9 @@ from hedgerow.world.elements import Elements
 from hedgerow.world.header import typed
 from hedgerow.world.noise import SurfaceNoise
 
-_NOISE = {"sigma0_m": float, "sigma_a_m": float, "max_incidence_rad": float}
+_NOISE = {"sigma0_m": float, "sigma_a_m": float, "max_incidence_rad": float, "sigma_per_m": float}
+_ADDED = {"sigma_per_m": 0.0}
+"""What older files lack, and what they meant without it."""
 
 
 def settings_of(table: Elements) -> dict[str, Any]:
@@ -39,5 +41,5 @@ def settings_from(name: str, content: Any) -> tuple[Elements, int]:
     entries = typed(f"{where}.", cast("Mapping[str, Any]", content), types | {"n": int})
     n = entries.pop("n")
     if "noise" in entries:
-        entries["noise"] = SurfaceNoise(**typed(f"{where}.noise.", entries["noise"], _NOISE))
+        entries["noise"] = SurfaceNoise(**typed(f"{where}.noise.", _ADDED | entries["noise"], _NOISE))
     return checked(TABLES[name](**columns, **entries)), n
