@@ -9,11 +9,11 @@ import sys
 
 from cyclopts import CycloptsError
 
-from hedgerow.cli import evaluate, reproduce, show, worlds
+from hedgerow.cli import evaluate, fire, reproduce, scenes, show, worlds
 from hedgerow.cli.app import app
 from hedgerow.errors import HedgerowError
 
-__all__ = ["app", "evaluate", "main", "reproduce", "show", "worlds"]
+__all__ = ["app", "evaluate", "fire", "main", "reproduce", "scenes", "show", "worlds"]
 
 
 def main() -> None:

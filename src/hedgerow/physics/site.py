@@ -82,7 +82,7 @@ def load_site(
     chosen = file.seed if seed is None else seed
     if not 0 <= chosen < 1 << 63:
         raise InputError(f"seed: expected 0 to 2**63 - 1, found {chosen}")
-    say = progress or (lambda stage, done, total: None)
+    say = progress or _silent
     built = Builder(file, source, wavelength_nm=wavelength_nm, seed=chosen, say=say).build()
     trajectories = _trajectories(file, source, built)
     say("building the search trees", 0, 1)
@@ -110,6 +110,10 @@ def check_scene(name_or_path: str | Path, set: Mapping[str, Any] | None = None) 
     file = source.checked()
     check_references(file, source)
     return source, file
+
+
+def _silent(stage: str, done: int, total: int) -> None:
+    pass
 
 
 def _trajectories(file: SceneFile, source: Source, built: Built) -> dict[str, Trajectory]:

@@ -66,7 +66,7 @@ def cover(region: Region, density_per_m2: float, variants: int, grow: Grow, rng:
                 done.n_plants += len(patch.foot_m) * int(chosen.sum())
         done.gap_m = max(done.gap_m, float(squares.gap_m[whole].max(initial=0)))
         for i in np.flatnonzero(squares.is_cut):
-            pieces, n = _cut_out(stock[which[i]], squares.middle_m[i], int(turn[i]), region)
+            pieces, n = _cut_out(stock[int(which[i])], squares.middle_m[i], int(turn[i]), region)
             done.single += pieces
             done.n_plants += n
     return done

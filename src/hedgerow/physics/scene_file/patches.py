@@ -2,6 +2,7 @@
 """Patches: many plants merged into one square mesh, and one of them cut to what may grow and set on the ground."""
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,9 +13,11 @@ from hedgerow.physics.plants.grass import PatchParameters
 from hedgerow.physics.plants.plant import Plant
 from hedgerow.physics.scene_file.placing import ScatterSpec
 from hedgerow.physics.scene_file.scatter import transforms
-from hedgerow.physics.shapes import Mesh
+from hedgerow.physics.shapes import Mesh, joined
 
 Array = NDArray[np.float64]
+_GROUNDED_M = 0.01
+"""What reaches down to here stands on the ground."""
 
 
 class Patch(NamedTuple):
@@ -30,16 +33,16 @@ class Patch(NamedTuple):
 def grass_patch(
     plant: Plant, parameters: PatchParameters, side_m: float, density_per_m2: float, rng: np.random.Generator
 ) -> Patch:
-    """Grow a patch of a grass; its blades are told apart as what hangs together."""
+    """Grow a patch of a grass; its stems are told apart as what hangs together, ears and leaves go with the nearest."""
     changes = {"side_m": side_m, "side_y_m": None, "density_per_m2": density_per_m2}
     pieces = plant.make(parameters.model_copy(update=changes), rng)
-    owners: list[NDArray[np.int64]] = []
-    feet: list[Array] = []
-    for piece in pieces:
-        owner, n = _components(piece.mesh)
-        owners.append(owner + sum(map(len, feet)))
-        feet.append(_feet(piece.mesh.vertices_m, owner, n))
-    return Patch(pieces, tuple(owners), np.concatenate(feet))
+    parts = [_components(piece.mesh) for piece in pieces]
+    feet = [_feet(piece.mesh.vertices_m, *part) for piece, part in zip(pieces, parts, strict=True)]
+    foot = np.concatenate([np.zeros((0, 3)), *feet])
+    stem = _stem_of(foot)
+    first = np.cumsum([0, *[len(each) for each in feet]])
+    owners = tuple(stem[owner + start] for (owner, _), start in zip(parts, first, strict=False))
+    return Patch(pieces, owners, foot[foot[:, 2] < _GROUNDED_M, :2])
 
 
 def merged_patch(
@@ -59,7 +62,7 @@ def merged_patch(
         for piece in pieces:
             copies = _copies(piece.mesh, places[chosen], chosen)
             groups.setdefault((piece.material, piece.label), []).append(copies)
-    pieces = tuple(Piece(_joined([mesh for mesh, _ in group]), *name) for name, group in groups.items())
+    pieces = tuple(Piece(joined(*[mesh for mesh, _ in group]), *name) for name, group in groups.items())
     return Patch(pieces, tuple(np.concatenate([owner for _, owner in group]) for group in groups.values()), feet[:, :2])
 
 
@@ -80,18 +83,12 @@ def joined_pieces(pieces: Sequence[Piece]) -> list[Piece]:
     groups: dict[tuple[str, str], list[Mesh]] = {}
     for piece in pieces:
         groups.setdefault((piece.material, piece.label), []).append(piece.mesh)
-    return [Piece(_joined(meshes), *name) for name, meshes in groups.items()]
+    return [Piece(joined(*meshes), *name) for name, meshes in groups.items()]
 
 
 def transformed(mesh: Mesh, place: Array) -> Mesh:
     """Return a mesh moved by a (4, 4) transform."""
     return Mesh(mesh.vertices_m @ place[:3, :3].T + place[:3, 3], mesh.triangles)
-
-
-def _joined(meshes: Sequence[Mesh]) -> Mesh:
-    from hedgerow.physics.shapes import joined
-
-    return joined(*meshes)
 
 
 def _copies(mesh: Mesh, places: Array, owner: NDArray[np.int64]) -> tuple[Mesh, NDArray[np.int64]]:
@@ -103,22 +100,31 @@ def _copies(mesh: Mesh, places: Array, owner: NDArray[np.int64]) -> tuple[Mesh, 
 
 def _components(mesh: Mesh) -> tuple[NDArray[np.int64], int]:
     """Number the parts of a mesh that hang together: (V,) numbers, and how many there are."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
+    sparse: Any = import_module("scipy.sparse")  # it has no annotations
+    graphs: Any = import_module("scipy.sparse.csgraph")
     n = len(mesh.vertices_m)
     a, b = mesh.triangles[:, [0, 1]].T, mesh.triangles[:, [1, 2]].T
     start, end = np.concatenate([a[0], b[0]]), np.concatenate([a[1], b[1]])
-    graph: Any = coo_array((np.ones(len(start), dtype=np.int8), (start, end)), shape=(n, n))
-    count, number = connected_components(graph, directed=False)
+    graph = sparse.coo_array((np.ones(len(start), dtype=np.int8), (start, end)), shape=(n, n))
+    count, number = graphs.connected_components(graph, directed=False)
     return number.astype(np.int64), int(count)
 
 
 def _feet(vertices_m: Array, owner: NDArray[np.int64], n: int) -> Array:
-    """Middle of the lowest vertices of each part, x and y."""
+    """Middle of the lowest vertices of each part, (n, 3)."""
     lowest = np.full(n, np.inf)
     np.minimum.at(lowest, owner, vertices_m[:, 2])
     low = vertices_m[:, 2] <= lowest[owner] + 1e-6
     count = np.bincount(owner[low], minlength=n)
     sums = [np.bincount(owner[low], vertices_m[low, k], minlength=n) for k in (0, 1)]
-    return np.stack(sums, axis=1) / count[:, None]
+    return np.stack([*sums, lowest * count], axis=1) / count[:, None]
+
+
+def _stem_of(foot_m: Array) -> NDArray[np.int64]:
+    """Number the (n, 3) parts by stem: those that touch the ground are stems, the others belong to the nearest."""
+    grounded = foot_m[:, 2] < _GROUNDED_M
+    number = np.cumsum(grounded) - 1
+    if not grounded.all() and grounded.any():
+        spatial: Any = import_module("scipy.spatial")  # it has no annotations
+        number[~grounded] = spatial.KDTree(foot_m[grounded, :2]).query(foot_m[~grounded, :2])[1]
+    return number

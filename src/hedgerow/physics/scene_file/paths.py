@@ -3,6 +3,7 @@
 
 from collections.abc import Sequence
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -24,11 +25,10 @@ class Polyline:
         """
         corners = np.asarray(corners_m, dtype=np.float64)
         way = _way(corners)
-        fine = np.linspace(0, way[-1], max(2, int(np.ceil(way[-1] / step_m)) + 1))
+        fine: Array = np.linspace(0, float(way[-1]), max(2, int(np.ceil(way[-1] / step_m)) + 1))
         if smooth and len(corners) > 2:
-            from scipy.interpolate import CubicSpline
-
-            spline: Any = CubicSpline(way, corners, bc_type="natural")
+            interpolate: Any = import_module("scipy.interpolate")  # it has no annotations
+            spline = interpolate.CubicSpline(way, corners, bc_type="natural")
             self.points_m: Array = spline(fine)
         else:
             fine = np.union1d(fine, way)  # corners stay sharp
@@ -42,7 +42,8 @@ class Polyline:
 
     def at(self, way_m: ArrayLike) -> Array:
         """Return the (N, 2) points after (N,) ways from the start [m]."""
-        return np.stack([np.interp(way_m, self.way_m, self.points_m[:, k]) for k in (0, 1)], axis=1)
+        way = np.asarray(way_m, dtype=np.float64)
+        return np.stack([np.interp(way, self.way_m, self.points_m[:, k]) for k in (0, 1)], axis=1)
 
     def heading_rad(self, way_m: ArrayLike, reach_m: float = 0.5) -> Array:
         """Return the (N,) directions in which it runs there, over `reach_m` to both sides [rad]."""
@@ -63,9 +64,8 @@ class Polyline:
 
     @cached_property
     def _tree(self) -> Any:
-        from scipy.spatial import KDTree
-
-        return KDTree(self.points_m)
+        spatial: Any = import_module("scipy.spatial")  # it has no annotations
+        return spatial.KDTree(self.points_m)
 
 
 def _way(points: Array) -> Array:

@@ -102,11 +102,11 @@ def read_scene(name_or_path: str | Path, set: Mapping[str, Any] | None = None) -
     for place, value in changes.items():
         _put(content, place, value)
     source = Source(path, content, lines, frozenset(changes))
-    parameters: dict[str, Any] = content.get("parameters", {})
+    parameters: Any = content.get("parameters", {})
     filled = {key: value if key == "parameters" else _filled(value, parameters, source, (key,))
               for key, value in content.items()}  # fmt: skip
     used = _references(content)
-    idle = [name for name in parameters if name not in used] if isinstance(parameters, dict) else []
+    idle = [name for name in _names(parameters) if name not in used]
     if idle:
         raise source.error(("parameters", idle[0]), f'no field takes "${idle[0]}"; leave it out or use it')
     return Source(path, filled, lines, source.changed)
@@ -163,20 +163,25 @@ def _parsed_yaml(path: Traversable, text: str) -> tuple[dict[str, Any], Lines]:
 def _field(content: dict[str, Any], name: str) -> str:
     """Full path of what is to be set: a parameter may go by its own name."""
     parameters: Any = content.get("parameters", {})
-    if isinstance(parameters, dict) and name in parameters:
+    if name in _names(parameters):
         return f"parameters.{name}"
     first = name.split(".")[0]
     if "." in name or first in content or first in ("seed", "sensor", "about"):
         return name
-    known = ", ".join(cast("dict[str, Any]", parameters)) or "no parameters"
+    known = ", ".join(_names(parameters)) or "no parameters"
     raise InputError(f"set: the scene has no parameter '{name}'; it has {known}; other fields go by their full path")
+
+
+def _names(parameters: Any) -> list[str]:
+    """Names of the parameters; none if they are no table, which is found out when the fields are checked."""
+    return [str(name) for name in cast("dict[Any, Any]", parameters)] if isinstance(parameters, dict) else []
 
 
 def _put(content: dict[str, Any], place: str, value: Any) -> None:
     *tables, last = place.split(".")
     here: Any = content
     for table in tables:
-        here = here.setdefault(table, {}) if isinstance(here, dict) else None
+        here = cast("dict[str, Any]", here).setdefault(table, {})
         if not isinstance(here, dict):
             raise InputError(f"set: '{place}' leads through {table}, which is no table")
     here[last] = value
@@ -191,8 +196,8 @@ def _filled(value: Any, parameters: Any, source: Source, location: tuple[int | s
         entries = cast("list[Any]", value)
         return [_filled(entry, parameters, source, (*location, i)) for i, entry in enumerate(entries)]
     if isinstance(value, str) and value.startswith("$"):
-        if not isinstance(parameters, dict) or value[1:] not in parameters:
-            known = ", ".join(cast("dict[str, Any]", parameters or {})) or "none"
+        if value[1:] not in _names(parameters):
+            known = ", ".join(_names(parameters)) or "none"
             raise source.error(location, f"no parameter '{value[1:]}'; [parameters] has {known}")
         return parameters[value[1:]]
     return value
@@ -210,5 +215,9 @@ def _references(value: Any) -> frozenset[str]:
 def _plain(location: Location) -> tuple[int | str, ...]:
     """Leave out pydantic's note of which kind of shape it tried; it is no field of the file."""
     if len(location) > 2 and location[0] == "shapes":
-        return (*location[:2], *location[3:]) if location[2] in ("box", "cylinder", "panel", "ellipsoid") else tuple(location)
+        return (
+            (*location[:2], *location[3:])
+            if location[2] in ("box", "cylinder", "panel", "ellipsoid")
+            else tuple(location)
+        )
     return tuple(location)

@@ -3,6 +3,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -92,9 +93,7 @@ class Region:
 
 
 def _nearest_m(places_m: Array, xy_m: Array) -> Array:
-    from scipy.spatial import KDTree
-
     if len(places_m) == 0:
         return np.full(len(xy_m), np.inf)
-    tree: Any = KDTree(places_m)
-    return tree.query(xy_m)[0]
+    spatial: Any = import_module("scipy.spatial")  # it has no annotations
+    return spatial.KDTree(places_m).query(xy_m)[0]

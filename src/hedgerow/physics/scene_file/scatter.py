@@ -105,8 +105,9 @@ class _Spaced:
 def transforms(feet_m: Array, rule: ScatterSpec, rng: np.random.Generator) -> Array:
     """Return (N, 4, 4) transforms that turn, scale and tilt copies at random and set them on (N, 3) feet [m]."""
     n = len(feet_m)
-    yaw = np.radians(rng.uniform(*rule.yaw_deg, n))
-    scale = rng.uniform(*(rule.scale or (1.0, 1.0)), n)
+    low, high = rule.scale or (1.0, 1.0)
+    scale = rng.uniform(low, high, n)
+    yaw = np.radians(rng.uniform(rule.yaw_deg[0], rule.yaw_deg[1], n))
     tilt = np.radians(rng.uniform(0, rule.tilt_deg, n))
     side = rng.uniform(0, 2 * np.pi, n)
     places = np.tile(np.eye(4), (n, 1, 1))

@@ -5,7 +5,7 @@ Things and rules are named tables, not lists: an error, a `--set` and a random s
 with it when something else is added to the file.
 """
 
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
@@ -13,7 +13,7 @@ from hedgerow.physics.materials import Material
 from hedgerow.physics.scene_file.ground import TerrainSpec, TrailSpec
 from hedgerow.physics.scene_file.placing import ObjectSpec, ScatterSpec
 from hedgerow.physics.scene_file.routes import PassSpec
-from hedgerow.physics.scene_file.things import MeshSpec, PlantSpec, Shape, WallSpec, WorldSpec
+from hedgerow.physics.scene_file.things import MeshSpec, PlantSpec, Shape, Triple, WallSpec, WorldSpec
 from hedgerow.sensor.pattern_config import Part
 
 
@@ -24,6 +24,17 @@ class LabelSpec(Part):
     """What returns carry."""
     vegetation: bool = False
     """Whether a beam may pass through it in part."""
+
+
+class ViewSpec(Part):
+    """From where to draw a picture of the scene."""
+
+    eye_m: Triple
+    """Where the camera is: x, y, and height above the ground."""
+    look_at_m: Triple
+    """What it looks at, likewise."""
+    fov_deg: Annotated[float, Field(gt=0, lt=170)] = 60.0
+    """Angle from the left to the right edge."""
 
 
 class SceneFile(Part):
@@ -59,6 +70,8 @@ class SceneFile(Part):
     """Things placed one by one."""
     scatter: dict[str, ScatterSpec] = Field(default_factory=dict[str, ScatterSpec])
     """Things placed by rule."""
+    view: ViewSpec | None = None
+    """Where to draw the scene from. Default: from above a corner."""
     trajectories: dict[str, PassSpec] = Field(default_factory=dict[str, PassSpec])
     """Named passes of the sensor."""
 

@@ -21,7 +21,7 @@ class PlantSpec(Part):
     variants: int = Field(default=3, ge=1, le=1000)
     """How many different ones to grow; copies share them."""
     parameters: dict[str, Any] = Field(default_factory=dict[str, Any])
-    """Of that kind; `hedgerow scenes --plants` lists them."""
+    """Of that kind; `hedgerow plants KIND` lists them."""
 
 
 class PartSpec(Part):
