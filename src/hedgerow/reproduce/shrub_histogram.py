@@ -67,16 +67,17 @@ def scan(site: Site, n_places: int, seed: int) -> Shrub:
     """Turn the sensor once at each of the places and keep what comes back from the shrub."""
     sensor = Sensor.named("hdl-64e", rate_hz=5)
     path, world = site.trajectories["quarter-circle"], site.world()
-    foliage, wood = site.labels["shrub"], site.labels["branch"]
+    foliage = [site.labels[name] for name in ("shrub", "leaves")]
+    wood = [site.labels[name] for name in ("trunk", "branch")]
     ranges: list[Array] = []
     on_wood: list[NDArray[np.bool_]] = []
     for place in np.unique(np.linspace(0, len(path) - 1, n_places).round().astype(int)):
         pose = Pose(path.position_m[place], path.quaternion_xyzw[place])
         log = world.fire(sensor.sweep(pose), seed + int(place), sensor=sensor)
-        kept = np.isin(log.returns.label, (foliage, wood)) & log.returns.hit
+        kept = np.isin(log.returns.label, foliage + wood) & log.returns.hit
         level = np.hypot(log.beams.direction[kept, 0], log.beams.direction[kept, 1])
         ranges.append(log.returns.range_m[kept].astype(np.float64) * level)
-        on_wood.append(log.returns.label[kept] == wood)
+        on_wood.append(np.isin(log.returns.label[kept], wood))
     return Shrub(np.concatenate(ranges), np.concatenate(on_wood))
 
 
