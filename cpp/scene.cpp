@@ -117,11 +117,11 @@ Affine compose(const Affine& outer, const Affine& inner) {
 }
 
 Mesh::Mesh(const MeshArrays& arrays, std::span<const NoiseGroup> groups)
-    : Geometry(Kind::mesh), lambertian_(arrays.lambertian), groups_(copied(groups)) {
+    : Geometry(Kind::mesh, arrays.labels), lambertian_(arrays.lambertian), groups_(copied(groups)) {
     const std::size_t n = arrays.permeability.size();
     const auto finish_of = [&](std::size_t i) {
-        return Finish{arrays.permeability[i], arrays.reflectance[i], arrays.intensity_sigma[i], arrays.label[i],
-                      arrays.noise_group[i]};
+        return Finish{arrays.permeability[i], arrays.reflectance[i], arrays.intensity_sigma[i],
+                      arrays.label[i],        arrays.noise_group[i], arrays.labels.mixed(i)};
     };
     uniform_ = true;
     for (std::size_t i = 1; i < n && uniform_; ++i) uniform_ = finish_of(i) == finish_of(0);
@@ -144,7 +144,7 @@ Mesh::Mesh(const MeshArrays& arrays, std::span<const NoiseGroup> groups)
 }
 
 Gaussians::Gaussians(const GaussianArrays& arrays, StopLaw law, float tau)
-    : Geometry(Kind::gaussians), law(law), tau_squared(tau * tau), elements(arrays.stop.size()) {
+    : Geometry(Kind::gaussians, arrays.labels), law(law), tau_squared(tau * tau), elements(arrays.stop.size()) {
     const std::vector<std::uint32_t> order = morton_order(arrays.mean);
     for (std::size_t i = 0; i < elements.size(); ++i) {
         const std::size_t number = order[i];
@@ -154,6 +154,7 @@ Gaussians::Gaussians(const GaussianArrays& arrays, StopLaw law, float tau)
         elements[i].intensity = arrays.intensity[number];
         elements[i].intensity_sigma = arrays.intensity_sigma[number];
         elements[i].label = arrays.label[number];
+        elements[i].mixed = arrays.labels.mixed(number);
         elements[i].number = order[i];
         const auto sigma = half_extent(elements[i]);
         // The norm of the three bounds the longest axis.
@@ -183,6 +184,9 @@ void Scene::add_mesh(const MeshArrays& arrays, std::span<const NoiseGroup> group
     if (arrays.permeability.empty()) return;
     add(std::make_unique<Mesh>(arrays, groups), arrays.permeability.size());
     has_meshes_ = true;
+    const auto above_zero = [](float value) { return value > 0; };
+    is_random_ |= std::ranges::any_of(arrays.permeability, above_zero) ||
+                  std::ranges::any_of(arrays.intensity_sigma, above_zero) || !arrays.labels.first.empty();
     for (const NoiseGroup& group : groups) {
         max_sigma_m_ = std::max(max_sigma_m_, group.sigma_m(0, 0));  // at its cap
         max_sigma_per_m_ = std::max(max_sigma_per_m_, std::sqrt(group.share_squared));
@@ -192,6 +196,7 @@ void Scene::add_mesh(const MeshArrays& arrays, std::span<const NoiseGroup> group
 void Scene::add_gaussians(const GaussianArrays& arrays, StopLaw law, float tau) {
     refuse_if_frozen();
     if (arrays.stop.empty()) return;
+    is_random_ = true;
     auto set = std::make_unique<Gaussians>(arrays, law, tau);
     max_sigma_m_ = std::max(max_sigma_m_, set->max_sigma_m);
     add(std::move(set), arrays.stop.size());
@@ -211,6 +216,7 @@ void Scene::place(std::shared_ptr<Scene> scene, const Affine& to_world, std::int
         end_of_given_ = std::max(end_of_given_, static_cast<std::uint64_t>(first_element) + scene->n_elements());
     }
     has_meshes_ |= scene->has_meshes_;
+    is_random_ |= scene->is_random_;
     placed_.push_back({std::move(scene), to_world, label, first_element, inverse_transpose(to_world)});
 }
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "embree.hpp"
+#include "label_mix.hpp"
 
 namespace hedgerow {
 
@@ -48,7 +49,8 @@ struct MeshArrays {
     std::span<const float> reflectance;
     std::span<const float> intensity_sigma;
     std::span<const std::uint8_t> noise_group;
-    bool lambertian;  // whether intensity falls with the cosine of the incidence angle
+    bool lambertian;     // whether intensity falls with the cosine of the incidence angle
+    LabelArrays labels;  // of triangles that have several
 };
 
 struct GaussianArrays {
@@ -58,16 +60,18 @@ struct GaussianArrays {
     std::span<const std::uint16_t> label;
     std::span<const float> intensity;
     std::span<const float> intensity_sigma;
+    LabelArrays labels;  // of elements that have several
 };
 
 struct Geometry {
     enum class Kind { mesh, gaussians } kind;
     OwnedGeometry handle;
     std::uint64_t first_element = 0;  // within the scene that owns it
+    LabelMix label_mix;               // of elements that are mixed
     virtual ~Geometry() = default;
 
   protected:
-    explicit Geometry(Kind kind) : kind(kind) {}
+    Geometry(Kind kind, const LabelArrays& labels) : kind(kind), label_mix(labels) {}
 };
 
 // What a triangle is, apart from where: one cache line has it all.
@@ -77,6 +81,7 @@ struct Finish {
     float intensity_sigma;
     std::uint16_t label;
     std::uint8_t noise_group;
+    bool mixed;  // whether it has several labels
     bool operator==(const Finish&) const = default;
 };
 
@@ -105,6 +110,7 @@ struct Gaussian {
     float intensity, intensity_sigma;
     std::uint32_t number;  // its place in the arrays as given
     std::uint16_t label;
+    bool mixed;  // whether it has several labels
 };
 
 struct Gaussians final : Geometry {
@@ -158,6 +164,8 @@ class Scene {
     // One more than the highest number of an element.
     std::uint64_t n_elements() const { return std::max(n_own_elements_ + n_placed_elements_, end_of_given_); }
     std::size_t n_placements() const { return flat_.size(); }
+    // Whether anything here draws: opaque meshes of exact intensity do not, and spare the numbers.
+    bool is_random() const { return is_random_; }
     // No element at range r draws ranges with a larger deviation than the first plus r times the second.
     float max_sigma_m() const { return max_sigma_m_; }
     float max_sigma_per_m() const { return max_sigma_per_m_; }
@@ -192,6 +200,7 @@ class Scene {
     OwnedScene own_embree_[2];        // by purpose: own geometry; traced if nothing is placed, else instanced by others
     OwnedScene instanced_embree_[2];  // by purpose: own geometry and instances, if something is placed
     bool has_meshes_ = false;         // here or in anything placed
+    bool is_random_ = false;          // here or in anything placed
     bool flattened_ = false;
     bool frozen_ = false;
     std::recursive_mutex building_;
