@@ -49,6 +49,8 @@ class Recording:
     test: Choice
     recording: str = ""
     max_range_m: float = 80.0
+    hidden_share: float = 1.0
+    """See tools/real_logs.py."""
     settings: dict[str, Any] = field(default_factory=dict[str, Any])
     """Of compare."""
 
@@ -81,6 +83,7 @@ RECORDINGS = {
         "os1-64",
         Choice("0:22"),
         Choice("22:50"),
+        hidden_share=0.1,
     ),
     "norlab-static": Recording(
         "Norlab RS-32, standing, even and odd sweeps",
@@ -88,6 +91,7 @@ RECORDINGS = {
         "rs-lidar-32",
         Choice(skip_every=2),
         Choice(only_every=2),
+        hidden_share=0.1,
         settings={"bearing_step_deg": 0.2, "range_step_m": 0.02, "static": True},
     ),
     "ouster-plaza": Recording(
@@ -117,6 +121,7 @@ def log_of(data: Path, recording: Recording, choice: Choice) -> hr.Log:
         max_range_m=recording.max_range_m,
         sensor=recording.sensor,
         recording=recording.recording,
+        hidden_share=recording.hidden_share,
     )
     return hr.Log.concatenate(list(parts))
 

@@ -8,6 +8,10 @@ The folder's load.py gives beams with their ranges, no-returns included, as a di
 class Log(folder) with sweep(i), or a function sweep(i), or, for folders of several recordings NAME.npz, a function
 sweep(NAME, i) whose beams form a grid of rings by columns. Ranges beyond --max-range become "no return", because that
 is what they say about the space before.
+
+A carrier that stands in the way swallows beams, and a no-return of these says nothing about the site. With
+--hidden-share, columns are left out in which more than this share of all beams that point 4 degrees down and more did
+not return, over the whole recording: there is ground in every direction.
 """
 
 import argparse
@@ -23,6 +27,7 @@ from hedgerow import Log
 from hedgerow.io.parquet import LogWriter
 
 Read = Callable[[int], dict[str, Any]]
+_DOWN = -np.sin(np.radians(4))
 
 
 @dataclass(frozen=True)
@@ -102,12 +107,27 @@ def as_log(sweep: dict[str, Any], number: int, max_range_m: float, sensor: str) 
     )
 
 
-def logs(folder: Path, choice: Choice, *, max_range_m: float, sensor: str, recording: str = "") -> Iterator[Log]:
+def hidden_columns(sweeps: Iterator[dict[str, Any]], share: float) -> np.ndarray:
+    """Return the columns in which more than a share of the beams that point down did not return."""
+    fired, missing = np.zeros(1 << 16), np.zeros(1 << 16)
+    for sweep in sweeps:
+        down = np.asarray(sweep["dir"])[:, 2] < _DOWN
+        fired += np.bincount(sweep["col"][down], minlength=len(fired))
+        missing += np.bincount(sweep["col"][down], np.isinf(sweep["range"][down]), len(fired))
+    return np.nonzero(missing > share * fired)[0]
+
+
+def logs(
+    folder: Path, choice: Choice, *, max_range_m: float, sensor: str, recording: str = "", hidden_share: float = 1.0
+) -> Iterator[Log]:
     """Give the chosen part of a recording, a log per sweep; pulses are numbered through."""
     read, numbers = loader(folder, recording)
+    hidden = hidden_columns(map(read, numbers), hidden_share) if hidden_share < 1 else np.zeros(0)
     first = 0
     for number in choice.numbers(numbers):
-        log = as_log(choice.columns(read(number)), number, max_range_m, sensor)
+        sweep = choice.columns(read(number))
+        seen = ~np.isin(sweep["col"], hidden)
+        log = as_log({name: column[seen] for name, column in sweep.items()}, number, max_range_m, sensor)
         shifted = type(log.beams).trusted(log.beams.columns() | {"pulse": log.beams.pulse + first})
         first += len(log)
         yield Log(shifted, log.returns, log.sensor, 0.0, log.max_range_m)
@@ -124,10 +144,18 @@ def main() -> None:
     parser.add_argument("--only-every", type=int, default=0, help="keep every n-th of the chosen sweeps alone")
     parser.add_argument("--by-column", action="store_true", help="the same with the columns of each sweep")
     parser.add_argument("--max-range", type=float, default=80.0)
+    parser.add_argument("--hidden-share", type=float, default=1.0, help="leave out columns that the carrier hides")
     parser.add_argument("--sensor", default="")
     asked = parser.parse_args()
     choice = Choice(asked.sweeps, asked.skip_every, asked.only_every, asked.by_column)
-    chosen = logs(asked.folder, choice, max_range_m=asked.max_range, sensor=asked.sensor, recording=asked.recording)
+    chosen = logs(
+        asked.folder,
+        choice,
+        max_range_m=asked.max_range,
+        sensor=asked.sensor,
+        recording=asked.recording,
+        hidden_share=asked.hidden_share,
+    )
     n_sweeps = n_beams = 0
     with LogWriter(asked.out) as writer:
         for log in chosen:

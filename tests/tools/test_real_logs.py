@@ -85,6 +85,15 @@ def test_one_of_several_recordings_is_a_grid_of_rings_by_columns(tool, tmp_path)
     np.testing.assert_array_equal(log.returns.intensity, [2, 5])
 
 
+def test_columns_that_the_carrier_hides_are_left_out(tool, tmp_path):
+    (tmp_path / "load.py").write_text(LOADER.replace("0 * angle], axis=1)", "0 * angle - 0.1], axis=1) / 1.01**0.5"))
+    (log,) = read(tool, tmp_path, tool.Choice("0:1"), hidden_share=0.5)
+    assert len(log) == 7  # column 0 never returns
+    assert np.isfinite(log.returns.first_m).all()
+    (log,) = read(tool, tmp_path, tool.Choice("0:1"))
+    assert len(log) == 8
+
+
 def test_a_folder_without_loader_is_refused(tool, tmp_path):
     with pytest.raises(SystemExit, match="has no load"):
         tool.loader(tmp_path)
