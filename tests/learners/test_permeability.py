@@ -68,7 +68,7 @@ def test_negative_priors_are_refused():
 
 
 def test_triangles_that_most_beams_passed_go_and_those_that_none_met_stay():
-    triangles = Triangles.plain(np.repeat(WALL, 4, axis=0), label=np.arange(4, dtype=np.uint16))
+    triangles = Triangles.plain(np.repeat(WALL, 4, axis=0), intensity=np.arange(4, dtype=np.float32))
     counts = Counts(hits=np.array([5, 4, 0, 0]), passes=np.array([5, 5, 0, 1]))
-    np.testing.assert_array_equal(without_passed(triangles, counts, 0.5).label, [0, 2])
+    np.testing.assert_array_equal(without_passed(triangles, counts, 0.5).intensity, [0, 2])
     assert len(without_passed(triangles, counts, 1.0)) == 4
