@@ -21,6 +21,7 @@ MAX_PIXELS = 50_000_000
 # Tags and keys of the GeoTIFF standard (OGC 19-008), and GDAL's own for missing values.
 _SCALE, _TIE_POINT, _TRANSFORM, _KEYS, _NO_DATA = 33550, 33922, 34264, 34735, 42113
 _MODEL_TYPE, _RASTER_TYPE, _LINEAR_UNITS, _VERTICAL_UNITS = 1024, 1025, 3076, 4099
+_PHOTOMETRIC, _SAMPLE_FORMAT, _SIGNED = 262, 339, 2  # Pillow reads signed bytes as unsigned
 _GEOGRAPHIC, _PIXEL_IS_POINT, _METRE = 2, 2, 9001
 
 
@@ -56,15 +57,21 @@ def read_raster(
     else:
         if metres_per_pixel is None:
             raise InputError(f"metres_per_pixel: {path} does not say how large its pixels are; give their size")
-        axes = tuple((np.arange(n) - (n - 1) / 2) * metres_per_pixel for n in reversed(pixels.shape))
+        axes = _centred(pixels.shape[1], metres_per_pixel), _centred(pixels.shape[0], metres_per_pixel)
     if is_tiff:
         if height_range_m is not None:
             raise InputError(f"height_range_m: {path} is a TIFF, whose values are heights already; leave it out")
+        if mode == "L" and (tags.get(_PHOTOMETRIC) == 0 or _SIGNED in tags.get(_SAMPLE_FORMAT, ())):
+            raise FileError(f"{path}: has signed or inverted 8-bit values; convert it (gdal_translate -ot Int16)")
         _require_whole(path, pixels, tags)
         heights = pixels
     else:
         heights = _stretched(path, pixels, 255 if mode == "L" else 65535, height_range_m)
     return axes[0], axes[1], np.ascontiguousarray(heights[::-1])
+
+
+def _centred(n: int, step_m: float) -> Array:
+    return (np.arange(n, dtype=np.float64) - (n - 1) / 2) * step_m
 
 
 def _decoded(path: str | Path) -> tuple[Array, str, dict[int, Any]]:
@@ -82,7 +89,8 @@ def _decoded(path: str | Path) -> tuple[Array, str, dict[int, Any]]:
     except FileNotFoundError:
         raise FileError(f"{path}: there is no such file") from None
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise FileError(f"{path}: cannot be read as a PNG or TIFF of heights ({error})") from error
+        known = "8- or 16-bit PNG, or TIFF of 8 to 32 bit (gdal_translate -ot Float32 makes one)"
+        raise FileError(f"{path}: cannot be read; it is damaged, or not of a known kind: {known}") from error
 
 
 def _stretched(path: str | Path, pixels: Array, white: int, range_m: tuple[float, float] | None) -> Array:

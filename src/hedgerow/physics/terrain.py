@@ -25,7 +25,7 @@ from hedgerow.physics.shapes import Mesh
 
 Array = NDArray[np.float64]
 MAX_POINTS = 50_000_000
-"""Most grid points; as many triangles again and again half of that is what 8 GB hold."""
+"""Most grid points; their mesh takes about 4 GB."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,15 +86,16 @@ class Terrain:
         Raises:
             InputError: the size or the spacing is not positive, or the grid is too large; names which.
         """
-        axes = [_axis(name, *each, spacing_m) for name, *each in zip("xy", size_m, middle_m, strict=True)]
-        if len(axes[0]) * len(axes[1]) > MAX_POINTS:
+        cells = [_cells(*each, spacing_m) for each in zip("xy", size_m, middle_m, strict=True)]
+        if (cells[0] + 1) * (cells[1] + 1) > MAX_POINTS:
             raise InputError(
-                f"spacing_m: {spacing_m:g} m gives {len(axes[0]):,} by {len(axes[1]):,} grid points; "
+                f"spacing_m: {spacing_m:g} m gives {cells[0] + 1:,} by {cells[1] + 1:,} grid points; "
                 f"expected at most {MAX_POINTS:,}, so take a wider one"
             )
+        axes = [m + np.linspace(-size / 2, size / 2, n + 1) for m, size, n in zip(middle_m, size_m, cells, strict=True)]
         x, y = np.meshgrid(*axes)
         z = arrays.as_floats("height", height(x, y), (), x.shape)
-        return cls(*axes, np.broadcast_to(z, x.shape))
+        return cls(axes[0], axes[1], np.broadcast_to(z, x.shape))
 
     @classmethod
     def from_noise(
@@ -252,13 +253,12 @@ def _split(position: Array, n: int) -> tuple[NDArray[np.int64], Array]:
     return cell, np.clip(position - cell, 0, 1)
 
 
-def _axis(name: str, size_m: float, middle_m: float, spacing_m: float) -> Array:
+def _cells(name: str, size_m: float, middle_m: float, spacing_m: float) -> int:
     if not 0 < size_m < np.inf or not np.isfinite(middle_m):
         raise InputError(f"size_m: the extent in {name} is {size_m:g} m; expected a finite number above 0")
     if not spacing_m > 0:
         raise InputError(f"spacing_m: expected a number above 0, found {spacing_m:g}")
-    n = max(1, int(min(np.ceil(size_m / spacing_m - 1e-9), MAX_POINTS)))
-    return middle_m + np.linspace(-size_m / 2, size_m / 2, n + 1)
+    return max(1, int(np.ceil(size_m / spacing_m - 1e-9)))
 
 
 def _require_even(name: str, values: Array) -> None:

@@ -2,7 +2,9 @@
 """Cut a road or trail into a terrain: levelled across, smoothed along, sunk or raised, with wheel ruts if wanted."""
 
 from dataclasses import replace
+from importlib import import_module
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -78,17 +80,18 @@ def _require_sizes(
 
 def _beside_and_along(terrain: Terrain, path: Array, reach_m: float) -> tuple[Array, Array]:
     """For every grid point: distance from the path, inf beyond reach, and the nearest point's way along it [m]."""
-    beside = np.full(terrain.z_m.shape, np.inf)
-    along = np.zeros_like(beside)
+    beside: Array = np.full(terrain.z_m.shape, np.inf)
+    along: Array = np.zeros(terrain.z_m.shape)
     way = 0.0
     for start, end in pairwise(path):
         length = float(np.hypot(*(end - start)))
         low, high = np.minimum(start, end) - reach_m, np.maximum(start, end) + reach_m
         columns = slice(*np.searchsorted(terrain.x_m, [low[0], high[0]]))
         rows = slice(*np.searchsorted(terrain.y_m, [low[1], high[1]]))
-        x, y = np.meshgrid(terrain.x_m[columns] - start[0], terrain.y_m[rows] - start[1])
+        x: Array = terrain.x_m[columns] - start[0]
+        y: Array = (terrain.y_m[rows] - start[1])[:, None]
         ahead = (end - start) / length
-        t = np.clip(x * ahead[0] + y * ahead[1], 0, length)
+        t: Array = np.clip(x * ahead[0] + y * ahead[1], 0, length)
         distance = np.hypot(x - t * ahead[0], y - t * ahead[1])
         nearer = (distance < beside[rows, columns]) & (distance <= reach_m)
         beside[rows, columns][nearer] = distance[nearer]
@@ -99,15 +102,14 @@ def _beside_and_along(terrain: Terrain, path: Array, reach_m: float) -> tuple[Ar
 
 def _bed(terrain: Terrain, path: Array, along: Array, smooth_m: float) -> Array:
     """Height of the middle line, smoothed, at the way of each grid point."""
-    from scipy.ndimage import gaussian_filter1d
-
-    ways = np.concatenate([[0], np.cumsum(np.hypot(*np.diff(path, axis=0).T))])
+    ndimage: Any = import_module("scipy.ndimage")  # carries no type information
+    ways: Array = np.concatenate([[0], np.cumsum(np.hypot(*np.diff(path, axis=0).T))])
     step = min(terrain.spacing_m)
-    fine = np.linspace(0, ways[-1], max(2, int(np.ceil(ways[-1] / step)) + 1))
+    fine: Array = np.linspace(0, float(ways[-1]), max(2, int(np.ceil(ways[-1] / step)) + 1))
     low_x, low_y, high_x, high_y = terrain.bounds_m  # a path may begin outside: the border's height goes on
-    x = np.clip(np.interp(fine, ways, path[:, 0]), low_x, high_x)
-    y = np.clip(np.interp(fine, ways, path[:, 1]), low_y, high_y)
-    height = gaussian_filter1d(terrain.height_m(x, y), smooth_m / (fine[1] - fine[0]), mode="nearest")
+    x: Array = np.clip(np.interp(fine, ways, path[:, 0]), low_x, high_x)
+    y: Array = np.clip(np.interp(fine, ways, path[:, 1]), low_y, high_y)
+    height: Array = ndimage.gaussian_filter1d(terrain.height_m(x, y), smooth_m / (fine[1] - fine[0]), mode="nearest")
     return np.interp(along, fine, height)
 
 

@@ -31,10 +31,10 @@ NAMED_COLOURS: dict[str, Colour] = {
     "vegetation": (0.41, 0.55, 0.24),
     "trunk": (0.40, 0.31, 0.23),
     "branch": (0.38, 0.29, 0.21),
-    "ground": (0.45, 0.38, 0.27),
-    "terrain": (0.45, 0.38, 0.27),
-    "road": (0.62, 0.57, 0.48),
-    "trail": (0.62, 0.57, 0.48),
+    "ground": (0.42, 0.37, 0.28),
+    "terrain": (0.42, 0.37, 0.28),
+    "road": (0.54, 0.51, 0.45),
+    "trail": (0.54, 0.51, 0.45),
     "building": (0.72, 0.66, 0.58),
     "wall": (0.72, 0.66, 0.58),
     "fence": (0.55, 0.50, 0.45),
@@ -94,6 +94,7 @@ def render(scene: Scene, path: str | Path, eye_m: ArrayLike, look_at_m: ArrayLik
         InputError: an argument is out of bounds.
         FileError: unknown suffix, or the system refuses to write.
     """
+    _kind(path)  # a wrong name is refused before the work, not after it
     save_picture(picture(scene, eye_m, look_at_m, **options), path)
 
 
@@ -105,9 +106,7 @@ def save_picture(image: NDArray[np.uint8], path: str | Path) -> None:
     """
     from PIL import Image
 
-    kind = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG"}.get(Path(path).suffix.lower())
-    if kind is None:
-        raise FileError(f"{path}: unknown kind of picture; the suffix must be .png, .jpg or .jpeg")
+    kind = _kind(path)
     with atomic_file(path) as temporary:
         Image.fromarray(image).save(temporary, format=kind)
 
@@ -167,6 +166,13 @@ def picture(
                 progress(sample * n + int(pixel[-1]) + 1)
     shown = _softened(total / samples) ** (1 / _GAMMA)
     return np.rint(255 * shown).astype(np.uint8).reshape(height_px, width_px, 3)
+
+
+def _kind(path: str | Path) -> str:
+    kind = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG"}.get(Path(path).suffix.lower())
+    if kind is None:
+        raise FileError(f"{path}: unknown kind of picture; the suffix must be .png, .jpg or .jpeg")
+    return kind
 
 
 def _camera(eye_m: ArrayLike, look_at_m: ArrayLike, width_px: int, height_px: int, fov_deg: float) -> Camera:

@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Procedural plants: the same parameters and seed always give the same plant, down to the leaf.
 
-pieces = PLANTS["broadleaf"].grow(seed=7, height_m=9)
+    pieces = PLANTS["broadleaf"].grow(seed=7, height_m=9)
+
+Triangles: a stem of cylinder-grass has 2 `sides`, a blade 2 `segments` (4 if folded), a leaf `leaf_triangles`, a bundle
+of needles 1. `detail` scales the leaves and twigs of shrubs and trees; the leaf area stays. With the default sizes and
+details of 0.1, 1 and 3 a shrub has about 6, 52 and 147 thousand triangles, a broadleaf 14, 112 and 303 thousand, a
+conifer 53, 291 and 710 thousand.
 """
 
 from hedgerow.physics.plants.broadleaf import BroadleafParameters, make_broadleaf

@@ -103,7 +103,7 @@ def kept_within(branches: Branches, top_m: float) -> Branches:
 def tubes(branches: Branches, sides: int) -> Mesh:
     """Return the branches as tubes with open ends; 2 `sides` triangles per piece."""
     spine, radius = branches
-    n, points, _ = spine.shape
+    n, points = len(spine), int(spine.shape[1])
     tangent = unit(np.gradient(spine, axis=1))
     first, _ = across(unit(spine[:, -1] - spine[:, 0]))
     # One reference for the whole branch, made square to each piece: the tube does not twist.
@@ -115,5 +115,5 @@ def tubes(branches: Branches, sides: int) -> Mesh:
     i = np.arange(sides)
     j = (i + 1) % sides
     faces = np.concatenate([np.stack([i, j, i + sides], axis=1), np.stack([j, j + sides, i + sides], axis=1)])
-    start = (np.arange(n)[:, None] * points + np.arange(points - 1)) * sides
-    return Mesh(vertices.reshape(-1, 3), (start[..., None, None] + faces).reshape(-1, 3))
+    start = np.add.outer(points * np.arange(n), np.arange(points - 1)) * sides
+    return Mesh(vertices.reshape(-1, 3), np.add.outer(start, faces).reshape(-1, 3))

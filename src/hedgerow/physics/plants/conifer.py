@@ -9,7 +9,16 @@ from pydantic import Field, model_validator
 
 from hedgerow.physics.piece import Piece
 from hedgerow.physics.plants import foliage
-from hedgerow.physics.plants.branching import GOLDEN_RAD, Branches, Habit, grown, tubes, turned_off
+from hedgerow.physics.plants.branching import (
+    GOLDEN_RAD,
+    Branches,
+    Habit,
+    fitted_m,
+    grown,
+    kept_within,
+    tubes,
+    turned_off,
+)
 from hedgerow.physics.plants.crown import Crown, CrownShape
 from hedgerow.physics.plants.parameters import MAX_STEMS, Metres, NotNegative
 from hedgerow.physics.plants.woody import WoodyParameters, children, trunk
@@ -46,6 +55,8 @@ class ConiferParameters(WoodyParameters):
 
     @model_validator(mode="after")
     def _check_needles(self) -> Self:
+        if self.whorl_spacing_m > 0.5 * (self.height_m - self.crown_base_m):
+            raise ValueError(f"whorl_spacing_m: {self.whorl_spacing_m:g} is more than half the depth of the crown")
         n = self.foliage_m2 * self.detail / (self.needle_length_m * self.needle_width_m / 2)
         if n > MAX_STEMS:
             raise ValueError(f"needle_length_m: gives {n:.3g} needles; expected at most {MAX_STEMS:,}")
@@ -56,8 +67,8 @@ def make_conifer(parameters: ConiferParameters, rng: np.random.Generator) -> tup
     """Make a tree: a trunk, its branches and its needles."""
     crown = Crown(parameters.crown_shape, parameters.crown_diameter_m, parameters.crown_base_m, parameters.height_m)
     stem = trunk(parameters.height_m - parameters.needle_length_m, parameters.stem_diameter_m, 0.02, rng)
-    branches = _whorls(parameters, stem, crown, rng)
-    shoots = _shoots(branches, parameters.detail, rng)
+    branches = kept_within(_whorls(parameters, stem, crown, rng), crown.top_m)
+    shoots = kept_within(_shoots(branches, parameters.detail, rng), crown.top_m)
     wood = joined(tubes(branches, 4), tubes(shoots, 3))
     pieces = Piece(tubes(stem, 12), "bark", "trunk"), Piece(wood, "bark", "branch")
     if not parameters.foliage_m2:
@@ -86,7 +97,10 @@ def _whorls(parameters: ConiferParameters, stem: Branches, crown: Crown, rng: np
     level = np.stack([np.cos(turn), np.sin(turn), np.zeros(n)], axis=1)
     direction = np.cos(rise)[:, None] * level + np.sin(rise)[:, None] * [0, 0, 1]
     least = 0.35 * parameters.whorl_spacing_m
-    length = np.maximum(crown.radius_m(z) / np.cos(rise) * rng.uniform(0.8, 1.0, n), least)
+    length = crown.radius_m(z) / np.cos(rise)
+    # One that rises may leave the crown through its upper side; one that hangs may end below it.
+    length = np.where(rise > 0, np.minimum(length, fitted_m(crown, foot, direction, length)), length)
+    length = np.maximum(length * rng.uniform(0.8, 1.0, n), least)
     return grown(foot, direction, length, np.minimum(0.5 * radius, 0.014 * length), Habit(6, 0.35, 0.12, 0.25), rng)
 
 

@@ -21,7 +21,7 @@ class FernParameters(PlantParameters):
     """Height of the highest frond."""
     fronds: int = Field(default=16, ge=1, le=200)
     """Fronds of a plant."""
-    bend_deg: Angle = 88.0
+    bend_deg: Angle = 76.0
     """Angle between the tip of a frond and the vertical."""
     leaflets: int = Field(default=30, ge=2, le=200)
     """Leaflets on each side of a frond."""
@@ -37,7 +37,7 @@ def make_fern(parameters: FernParameters, rng: np.random.Generator) -> tuple[Pie
     tip = np.radians(np.clip(parameters.bend_deg + rng.normal(0, 12, n), 5, 150))
     height = parameters.height_m * np.append(rng.uniform(0.6, 0.95, n - 1), 1.0)
     heading = np.arange(n) * GOLDEN_RAD + rng.normal(0, 0.2, n)
-    spine = arc_spines(np.zeros((n, 3)), height, np.radians(rng.uniform(5, 35, n)), tip, heading, 10)
+    spine = arc_spines(np.zeros((n, 3)), height, np.radians(rng.uniform(5, 28, n)), tip, heading, 10)
     rachis = Branches(spine, np.broadcast_to(0.003 * np.linspace(1, 0.3, 11), (n, 11)))
     leaflets, half_m = _leaflets(rachis, parameters, rng)
     mesh = scaled_to_area(leaflets, half_m, parameters.leaf_area_m2)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Strips along bent lines: blades of grass, fronds, needles. All strips of a plant in one go."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -43,7 +45,7 @@ def strips(spine_m: Array, half_m: Array, side: Array | None = None, fold: float
         side: (N, 3) unit vectors across. Default: horizontal, square to the way from the first to the last point.
         fold: how far the middle lies below the edges, against half the width; 0 is flat.
     """
-    n, points, _ = spine_m.shape
+    n, points = len(spine_m), int(spine_m.shape[1])
     if side is None:
         way = spine_m[:, -1] - spine_m[:, 0]
         side = np.stack([-way[:, 1], way[:, 0], np.zeros(n)], axis=1)
@@ -52,14 +54,14 @@ def strips(spine_m: Array, half_m: Array, side: Array | None = None, fold: float
     across = side[:, None] * half_m[..., None]
     lines = [spine_m - across, spine_m + across]
     if fold:
-        tangent = np.gradient(spine_m, axis=1)
-        under = np.cross(across, tangent / np.linalg.norm(tangent, axis=-1, keepdims=True))
+        tangent: Any = np.gradient(spine_m, axis=1)
+        under: Any = np.cross(across, tangent / np.linalg.norm(tangent, axis=-1, keepdims=True))
         lines.insert(1, spine_m + fold * under)
     wide = len(lines)
     vertices = np.stack(lines, axis=2).reshape(-1, 3)
-    first = (np.arange(n)[:, None, None] * points + np.arange(points - 1)[:, None]) * wide + np.arange(wide - 1)
+    first = np.add.outer(wide * np.add.outer(points * np.arange(n), np.arange(points - 1)), np.arange(wide - 1))
     quad = np.array([[0, 1, wide], [1, wide + 1, wide]])
-    return Mesh(vertices, (first[..., None, None] + quad).reshape(-1, 3))
+    return Mesh(vertices, np.add.outer(first, quad).reshape(-1, 3))
 
 
 def scaled_to_area(spine_m: Array, half_m: Array, area_m2: float | None, fold: float = 0.0) -> Mesh:
