@@ -174,7 +174,7 @@ def test_patches_stay_off_steep_ground():
     _, done = covered(density=20.0, terrain=HILLS, slope_deg=[0, 14], max_gap_m=0.2)
     slope = np.degrees(HILLS.slope_rad(*feet(done)[:, :2].T))
     assert done.placed and done.single
-    # Where a square's side cuts through a cell, a corner of a triangle may be missed: one blade in a thousand, not more.
+    # Where a square cuts through a cell, a corner of a triangle may be missed: one blade in a thousand, not more.
     assert (slope > 14).mean() < 1e-3
 
 
