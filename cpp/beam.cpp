@@ -107,10 +107,10 @@ void write_miss(const Arrays& out, std::size_t i) {
 }
 
 // The pulses of a chunk, a block at a time.
-class Chunked {
+class BlockTracer {
   public:
-    Chunked(const Scene& scene, RTCScene embree, const BeamArrays& beams, const BeamSettings& settings,
-            const BeamOutput& out)
+    BlockTracer(const Scene& scene, RTCScene embree, const BeamArrays& beams, const BeamSettings& settings,
+                const BeamOutput& out)
         : scene_(scene),
           embree_(embree),
           beams_(beams),
@@ -236,8 +236,8 @@ class Chunked {
             }
             if (settings_.limits.contain(echo.range_m)) echoes_.at[count++] = echo;
         }
-        const auto farther = [](const Echo& a, const Echo& b) { return a.range_m < b.range_m; };
-        if (count > 1) std::stable_sort(echoes_.at.begin(), echoes_.at.begin() + count, farther);
+        const auto nearer = [](const Echo& a, const Echo& b) { return a.range_m < b.range_m; };
+        if (count > 1) std::stable_sort(echoes_.at.begin(), echoes_.at.begin() + count, nearer);
         const std::size_t first = beam * static_cast<std::size_t>(out_.echoes.per_pulse);
         for (int k = 0; k < out_.echoes.per_pulse; ++k) {
             const std::size_t at = first + static_cast<std::size_t>(k);
@@ -276,7 +276,7 @@ class Chunked {
 void fire_beam(Scene& scene, const BeamArrays& beams, const BeamSettings& settings, int threads, const Tick& tick,
                const BeamOutput& out) {
     const RTCScene embree = scene.embree(Purpose::fire);
-    for_chunks(beams, threads, tick, [&](Chunk chunk) { Chunked(scene, embree, beams, settings, out).run(chunk); });
+    for_chunks(beams, threads, tick, [&](Chunk chunk) { BlockTracer(scene, embree, beams, settings, out).run(chunk); });
 }
 
 }  // namespace hedgerow
