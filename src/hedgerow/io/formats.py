@@ -12,7 +12,8 @@ from typing import Any
 
 from hedgerow.errors import FileError, MissingPackage
 
-_PLACING = ("trajectory", "mount", "scanner_m", "sensor", "min_range_m", "max_range_m", "map_origin_m")
+_PLACING = ("trajectory", "mount", "sensor", "min_range_m", "max_range_m", "map_origin_m")
+_CLOUDS = ("recover", "compensated", "elevation_bias_deg")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,14 @@ FORMATS = (
         (".parquet", ".log", ""),
         ("part-*.parquet",),
         (b"PAR1",),
+    ),
+    Format(
+        "kitti-raw",
+        "KITTI raw drive folder (..._sync): velodyne_points, oxts, calibration beside it",
+        "hedgerow.io.kitti_raw",
+        markers=("velodyne_points/data",),
+        options=(*_PLACING, *_CLOUDS),
+        writes=False,
     ),
 )
 BY_NAME = {each.name: each for each in FORMATS}
