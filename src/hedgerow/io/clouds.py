@@ -18,6 +18,7 @@ from hedgerow.arrays import Numbers
 from hedgerow.errors import FileError, HedgerowError, InputError
 from hedgerow.frames import Trajectory
 from hedgerow.io.placing import placed, require_span, uncompensated
+from hedgerow.io.recovery.fit import first_lasers, guess_turned, nominal
 from hedgerow.io.recovery.sweeps import NotRecovered, Pulses, Recovery
 from hedgerow.io.source import Settings, SweepSource, pulse_ids
 from hedgerow.log import Beams, Log, Returns
@@ -40,12 +41,14 @@ class Cloud:
     ring: NDArray[np.uint16] | None = None
     time_ns: NDArray[np.int64] | None = None
     """(N,) when each point was measured, if the file says."""
+    laser: NDArray[np.int64] | None = None
+    """(N,) first guess of its laser, highest first; made when it is read."""
 
     def __getitem__(self, rows: NDArray[Any]) -> "Cloud":
         """Keep some of the points."""
-        names = ("points", "intensity", "label", "ring", "time_ns")
-        chosen = {name: getattr(self, name) for name in names}
-        return Cloud(**{name: each if each is None else each[rows] for name, each in chosen.items()})
+        beside = {name: getattr(self, name) for name in ("intensity", "label", "ring", "time_ns", "laser")}
+        kept: dict[str, Any] = {name: each if each is None else each[rows] for name, each in beside.items()}
+        return Cloud(self.points[rows], **kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,8 @@ class Plan:
     """Azimuth at which a sweep starts."""
     clockwise: bool = True
     compensated: bool = False
+    times_by_laser: bool = False
+    """Whether the motion was taken out with the true time of each pulse, or as KITTI did, by the point's azimuth."""
     elevation_bias_rad: float = 0.0
     """Added to all elevations."""
     recover: Literal["auto", "yes", "no"] = "auto"
@@ -105,6 +110,7 @@ class CloudSource(SweepSource):
             raise FileError(f"{path}: holds no sweeps")
         self._load = load
         self._plan = plan
+        self._known = None if plan.sensor is None else nominal(plan.sensor)
         super().__init__(path, settings, trajectory)
         self._trajectory = trajectory
         self._recovery, recovered = self._fit()
@@ -141,13 +147,18 @@ class CloudSource(SweepSource):
         cloud = cloud[np.einsum("ij,ij->i", cloud.points, cloud.points) > 1e-6]
         require_span(f"{self.path}, sweep {frame.number}", self._trajectory, frame.start_ns, frame.end_ns)
         points = cloud.points
+        laser = None if self._known is None else first_lasers(points, self._known, cloud.ring)
         if self._plan.compensated:
-            time_ns = self._times(frame, cloud, self._turned(points))
-            points = uncompensated(self._trajectory, points, time_ns, frame.reference_ns)
-        return replace(cloud, points=_tilted(points, self._plan.elevation_bias_rad))
+            for _ in range(3):  # when a point was measured shows in its azimuth then; each pass is 1000 times nearer
+                turned = self._turned(points, laser if self._plan.times_by_laser else None)
+                time_ns = self._times(frame, cloud, turned)
+                points = uncompensated(self._trajectory, cloud.points, time_ns, frame.reference_ns)
+        return replace(cloud, points=_tilted(points, self._plan.elevation_bias_rad), laser=laser)
 
-    def _turned(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return what share of its turn the rotor had done when it pointed at (N, 3) points."""
+    def _turned(self, points: NDArray[np.float64], laser: NDArray[np.int64] | None) -> NDArray[np.float64]:
+        """Return what share of its turn the rotor had done at (N, 3) points; their azimuths tell, less the lasers'."""
+        if self._known is not None and laser is not None:
+            return guess_turned(points, laser, self._known, self._plan.start_rad)
         azimuth = np.arctan2(points[:, 1], points[:, 0])
         turned = self._plan.start_rad - azimuth if self._plan.clockwise else azimuth - self._plan.start_rad
         return turned % _TURN / _TURN
@@ -165,7 +176,8 @@ class CloudSource(SweepSource):
         range_m = np.linalg.norm(points, axis=1)
         ring = np.zeros(len(points), np.int64) if cloud.ring is None else cloud.ring.astype(np.int64)
         everyone = np.arange(len(points))
-        return Pulses(np.zeros_like(points), points / range_m[:, None], range_m, ring, self._turned(points), everyone)
+        turned = self._turned(points, cloud.laser if self._plan.times_by_laser else None)
+        return Pulses(np.zeros_like(points), points / range_m[:, None], range_m, ring, turned, everyone)
 
     def _log(self, frame: Frame, cloud: Cloud, pulses: Pulses) -> Log:
         seen = pulses.point >= 0
@@ -193,8 +205,9 @@ class CloudSource(SweepSource):
                 raise NotRecovered("the lidar is not known; say sensor=")
             chosen = np.unique(np.linspace(0, len(self._frames) - 1, _SWEEPS_TO_FIT).round().astype(int))
             frames = [self._frames[number] for number in self.sweeps[chosen].tolist()]
-            clouds = [cloud.points for cloud in self._few(frames)]
-            found = Recovery.of(plan.sensor, clouds, plan.start_rad)
+            clouds = list(self._few(frames))
+            guesses = [cloud.laser for cloud in clouds if cloud.laser is not None]
+            found = Recovery.of(plan.sensor, [cloud.points for cloud in clouds], plan.start_rad, guesses)
             return found, found.quality
         except NotRecovered as error:
             if plan.recover == "yes":

@@ -57,6 +57,13 @@ FORMATS = (
         options=(*_PLACING, *_CLOUDS),
         writes=False,
     ),
+    Format(
+        "kitti",
+        "KITTI odometry or SemanticKITTI sequence folder: velodyne, poses.txt, times.txt, calib.txt, labels",
+        "hedgerow.io.kitti_sequence",
+        markers=("velodyne/*.bin",),
+        options=(*_PLACING, *_CLOUDS, "rate_hz"),
+    ),
 )
 BY_NAME = {each.name: each for each in FORMATS}
 EXTRA = "formats"

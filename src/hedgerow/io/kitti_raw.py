@@ -11,6 +11,7 @@ calibration that made them is known to look 0.205 degrees too low (Deschaud, "IM
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.errors import FileError
 from hedgerow.frames import Trajectory
@@ -34,7 +35,7 @@ def open_log(path: str | Path, options: ReadOptions) -> CloudSource:
     files = numbered_files(path / "velodyne_points" / "data", ".bin")
     frames = _frames(path, list(files))
     trajectory = options.sensor_trajectory()
-    origin_m = np.zeros(3) if options.map_origin_m is None else np.array(options.map_origin_m)
+    origin_m = np.array(options.map_origin_m or [0.0, 0.0, 0.0], np.float64)
     if trajectory is None:
         trajectory, first_m = _oxts_trajectory(path)
         origin_m = np.round(first_m) if options.map_origin_m is None else origin_m
@@ -67,7 +68,7 @@ def _frames(path: Path, numbers: list[int]) -> list[Frame]:
     return frames
 
 
-def _oxts_trajectory(path: Path) -> tuple[Trajectory, np.ndarray]:
+def _oxts_trajectory(path: Path) -> tuple[Trajectory, NDArray[np.float64]]:
     """Return T_mercator_velodyne and the first position."""
     folder = path / "oxts"
     packets = numbered_files(folder / "data", ".txt")

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.io.recovery.lasers import Floats, Ints, Lasers, beam_azimuth, fit_lattice, fit_line
-from hedgerow.io.recovery.rings import rings_by_elevation, split_rings
+from hedgerow.io.recovery.lasers import Floats, Ints, Lasers, fit_lattice, fit_line
+from hedgerow.io.recovery.rings import split_rings
 
 if TYPE_CHECKING:
     from hedgerow.sensor import Sensor
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _TURN = 2 * np.pi
 _MIN_POINTS = 50  # of a laser, to fit it
 _KEPT = 0.85  # mean over lasers of how well the lattice is kept; uniform azimuths have 0.02
-_SHIFT_RAD = np.deg2rad(18.0)  # azimuths of lasers to each other lie within this
+_SHIFT_RAD = np.deg2rad(8.0)  # azimuths of two units' lasers differ by less than this
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,17 +75,26 @@ def nominal(sensor: "Sensor") -> Nominal | None:
     return Nominal(_ordered(lasers, order), ring_numbers(config)[0][order], steps, sign < 0, float(start))
 
 
-def fit_lasers(clouds: Sequence[Floats], known: Nominal) -> Fit:
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """Where a sweep starts, and which way it turns: 1 is counter-clockwise, else -1."""
+
+    start_rad: float
+    sense: int
+
+
+def fit_lasers(clouds: Sequence[Floats], rings: Sequence[Ints], known: Nominal, start_rad: float) -> Fit:
     """Fit the lasers of a sensor to a few sweeps.
 
     Args:
         clouds: (N, 3) points each, sensor frame, not motion-compensated.
+        rings: (N,) first guess of the laser of each point, from `first_lasers`.
         known: the sensor as the catalogue has it.
+        start_rad: azimuth of the rotor at which a sweep starts.
 
     Returns:
         The lasers, highest first as in `known`, or the reason why the points do not show them.
     """
-    rings = [_first_rings(cloud, known) for cloud in clouds]
     every, ring = np.concatenate(clouds), np.concatenate(rings)
     count = np.bincount(ring, minlength=len(known.lasers))
     seen = np.flatnonzero(count >= _MIN_POINTS)
@@ -98,51 +107,69 @@ def fit_lasers(clouds: Sequence[Floats], known: Nominal) -> Fit:
     for k, (angle, height, _) in lines.items():
         elevation[k], up[k] = angle, height
     shown = replace(guess, elevation_rad=elevation, up_m=up)
-    found = [_on_lattice(shown, of_laser, step, clouds, rings) for step in known.steps_rad]
+    turn = _Turn(start_rad, -1 if known.clockwise else 1)
+    found = [_on_lattice(shown, of_laser, step, turn, clouds, rings) for step in known.steps_rad]
     best, kept = max(found, key=lambda each: each[1])
     if kept < _KEPT:
         return Fit(None, f"the azimuths keep no common step (agreement {kept:.2f}, needs {_KEPT})")
     return Fit(best)
 
 
-def _first_rings(points: Floats, known: Nominal) -> Ints:
-    by_order = split_rings(points, len(known.lasers))
+def first_lasers(points: Floats, known: Nominal, ring: NDArray[np.integer] | None = None) -> Ints:
+    """Guess which laser made each of (N, 3) points: by ring number, else by order, else by the catalogue's angles.
+
+    Returns:
+        (N,) index into the lasers of `known`.
+    """
+    n = len(known.lasers)
+    if ring is not None and len(ring) and ring.max() < n:
+        return np.argsort(known.ring)[ring]
+    by_order = split_rings(points, n)
     if by_order is None:
-        return rings_by_elevation(points, known.lasers.elevation_rad)
-    rising = np.median(points[by_order == 0, 2]) < np.median(points[by_order == len(known.lasers) - 1, 2])
-    return len(known.lasers) - 1 - by_order if rising else by_order
+        return known.lasers.nearest(points)[0]
+    rising = np.median(points[by_order == 0, 2]) < np.median(points[by_order == n - 1, 2])
+    return n - 1 - by_order if rising else by_order
+
+
+def guess_turned(points: Floats, laser: Ints, known: Nominal, start_rad: float) -> Floats:
+    """Return what share of its turn the rotor had done at (N, 3) points, if the unit is like the catalogue's."""
+    turned = (known.lasers.rotor_rad(points, laser) - start_rad) * (-1 if known.clockwise else 1)
+    half_step = known.lasers.step_rad / 2  # a pulse of the first stop may come out a hair before it
+    return np.clip(((turned + half_step) % _TURN - half_step) / _TURN, 0, 1)
 
 
 def _on_lattice(
-    lasers: Lasers, of_laser: dict[int, Floats], step: float, clouds: Sequence[Floats], rings: Sequence[Ints]
+    lasers: Lasers,
+    of_laser: dict[int, Floats],
+    step: float,
+    turn: "_Turn",
+    clouds: Sequence[Floats],
+    rings: Sequence[Ints],
 ) -> tuple[Lasers, float]:
     """Fit sideways distances and azimuths for one step; return them and how well the lattice is kept."""
     left, phase = lasers.left_m.copy(), np.zeros(len(lasers))
     kept: list[float] = []
     for k, points in of_laser.items():
-        left[k], phase[k], agreement = fit_lattice(points, step)
+        start = turn.start_rad + lasers.azimuth_rad[k]
+        left[k], phase[k], agreement = fit_lattice(points, step, start, turn.sense)
         kept.append(agreement)
-    fitted = replace(lasers, left_m=left, step_rad=step)
-    off = np.exp(2j * np.pi * (phase - lasers.azimuth_rad) / step)[list(of_laser)]
-    if np.abs(off.mean()) > _KEPT:  # the catalogue's azimuths are right up to a common turn
-        common = np.angle(off.mean())
-        rest = np.zeros(len(lasers))
-        rest[list(of_laser)] = np.angle(off * np.exp(-1j * common))
-        azimuth = lasers.azimuth_rad + (rest + common) / _TURN * step
-        return replace(fitted, azimuth_rad=azimuth), float(np.mean(kept))
+    fitted = replace(lasers, left_m=left, step_rad=step, azimuth_rad=lasers.azimuth_rad + turn.sense * phase)
+    if np.abs(np.exp(2j * np.pi * phase / step)[list(of_laser)].mean()) > _KEPT:  # the catalogue's are right
+        return fitted, float(np.mean(kept))
     if abs(_TURN / step - round(_TURN / step)) > 1e-6:
         return fitted, 0.0  # without an encoder that closes the turn, nothing ties the lasers together
-    shift = _shifts(fitted, phase, clouds, rings)
-    return replace(fitted, azimuth_rad=phase + shift * step), float(np.mean(kept))
+    shift = _shifts(fitted, turn, clouds, rings)
+    return replace(fitted, azimuth_rad=fitted.azimuth_rad + turn.sense * shift * step), float(np.mean(kept))
 
 
-def _shifts(lasers: Lasers, phase: Floats, clouds: Sequence[Floats], rings: Sequence[Ints]) -> Floats:
+def _shifts(lasers: Lasers, turn: "_Turn", clouds: Sequence[Floats], rings: Sequence[Ints]) -> Floats:
     """Find how many counts each laser is turned, from the counts at which each has points."""
     n_counts, n_lasers = round(_TURN / lasers.step_rad), len(lasers)
     seen = np.zeros((len(clouds), n_lasers, n_counts))
     for number, (points, ring) in enumerate(zip(clouds, rings, strict=True)):
-        counts = np.rint((beam_azimuth(points, lasers.left_m[ring]) - phase[ring]) / lasers.step_rad)
-        seen[number, ring, counts.astype(np.int64) % n_counts] = 1
+        turned = turn.sense * (lasers.rotor_rad(points, ring) - turn.start_rad)
+        counts = np.rint(turned / lasers.step_rad).astype(np.int64) % n_counts
+        seen[number, ring, counts] = 1
     # Less the mean, so that a laser with gaps is matched by its counts and not by where it has points.
     spectrum = np.fft.rfft(seen - _smooth(seen), axis=2)
     window = int(_SHIFT_RAD / lasers.step_rad)

@@ -28,7 +28,7 @@ class Grid:
     laser: Ints
     """(N,) laser of each point."""
     stop: Ints
-    """(N,) stop of the rotor at which it was fired; -1 where it fits none."""
+    """(N,) stop of the rotor at which it was fired; -1 where none is free for it."""
     count: Ints
     """(S,) rotor angle of each stop, in steps since the start of the sweep, ascending."""
     explained: float
@@ -63,11 +63,12 @@ def arrange(points: Floats, lasers: Lasers, start_rad: float, clockwise: bool) -
     fits = (np.abs(off_line) < _LASER_TOLERANCE * np.median(spacing)) & (np.abs(off_step) < _STEP_TOLERANCE)
     stops = _stops(count[fits], int(np.ceil(_TURN / lasers.step_rad)), len(lasers))
     stop = _stop_of(count, laser, fits, stops, len(lasers))
+    explained = float(np.count_nonzero(fits & (stop >= 0))) / max(len(stop), 1)
     return Grid(
         laser,
         stop,
         stops,
-        explained=float(np.mean(stop >= 0)) if len(stop) else 0.0,
+        explained=explained,
         off_line_rad=_rms(off_line[fits]),
         off_step_rad=_rms(off_step[fits]) * lasers.step_rad,
     )
@@ -99,13 +100,16 @@ def _stops(count: Ints, n_counts: int, n_lasers: int) -> Ints:
 
 
 def _stop_of(count: Ints, laser: Ints, fits: NDArray[np.bool_], stops: Ints, n_lasers: int) -> Ints:
-    """Give each point its stop, or the neighbouring one if it is one count off and that firing is still free."""
+    """Give each point its stop, or the neighbouring one if it is one count off and that firing is still free.
+
+    Points that do not fit well come last: they take what is left, so that their firing is not called a miss.
+    """
     stop = np.full(len(count), -1, np.int64)
     if not len(stops):
         return stop
     free = np.ones((len(stops), n_lasers), np.bool_)
-    for shift in (0, 1, -1):
-        waiting = np.flatnonzero(fits & (stop < 0))
+    for shift, rough in ((0, False), (1, False), (-1, False), (0, True), (1, True), (-1, True)):
+        waiting = np.flatnonzero((fits | rough) & (stop < 0))
         at = np.minimum(np.searchsorted(stops, count[waiting] + shift), len(stops) - 1)
         meets = (stops[at] == count[waiting] + shift) & free[at, laser[waiting]]
         rows, where = waiting[meets], at[meets]

@@ -108,16 +108,23 @@ def fit_line(points: Floats) -> tuple[float, float, float]:
     return float(np.arctan(slope)), float(up), float(np.sqrt(np.mean(off**2)))
 
 
-def fit_lattice(points: Floats, step_rad: float, left_m: Floats = _SIDEWAYS_M) -> tuple[float, float, float]:
+def fit_lattice(points: Floats, step_rad: float, start_rad: float, sense: int) -> tuple[float, float, float]:
     """Find the sideways distance of one laser at which its azimuths lie best on a lattice.
 
+    Args:
+        points: (N, 3) of this laser.
+        step_rad: of the lattice.
+        start_rad: azimuth of the laser at the start of the sweep; a turn need not be a whole number of steps.
+        sense: 1 if it turns counter-clockwise, else -1.
+
     Returns:
-        Sideways distance [m], phase of the lattice [rad], and how well it is kept: 1 is exactly, 0 not at all.
+        Sideways distance [m], how far the laser has turned before the first step [rad], less than half a step, and how
+        well the lattice is kept: 1 is exactly, 0 not at all.
     """
     points = points[:: len(points) // _FOR_LATTICE + 1]
-    turns = beam_azimuth(points, 0.0) / step_rad
+    turns = (sense * (beam_azimuth(points, 0.0) - start_rad)) % (2 * np.pi) / step_rad
     rho = np.hypot(points[:, 0], points[:, 1])
-    shift = np.arcsin(np.clip(left_m[:, None] / rho, -1, 1)) / step_rad
+    shift = sense * np.arcsin(np.clip(_SIDEWAYS_M[:, None] / rho, -1, 1)) / step_rad
     mean = np.exp(2j * np.pi * (turns - shift)).mean(axis=1)
     best = int(np.argmax(np.abs(mean)))
-    return float(left_m[best]), float(np.angle(mean[best]) / (2 * np.pi) * step_rad), float(np.abs(mean[best]))
+    return float(_SIDEWAYS_M[best]), float(np.angle(mean[best]) / (2 * np.pi) * step_rad), float(np.abs(mean[best]))

@@ -33,11 +33,3 @@ def split_rings(points: NDArray[np.float64], n_rings: int) -> NDArray[np.int64] 
     falls = np.diff(middle) < 0
     # Medians of lasers that emit from other heights may swap with a neighbour; the whole must have one direction.
     return ring if max(falls.mean(), 1 - falls.mean()) > 1 - _DISORDER else None
-
-
-def rings_by_elevation(points: NDArray[np.float64], elevation_rad: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Give each of (N, 3) points the nearest of (K,) elevations, as seen from the sensor's origin."""
-    order = np.argsort(elevation_rad)
-    between = (elevation_rad[order][1:] + elevation_rad[order][:-1]) / 2
-    elevation = np.arctan2(points[:, 2], np.hypot(points[:, 0], points[:, 1]))
-    return order[np.searchsorted(between, elevation)].astype(np.int64)

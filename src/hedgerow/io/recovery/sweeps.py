@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.io.recovery.fit import Nominal, fit_lasers, nominal
+from hedgerow.io.recovery.fit import Nominal, first_lasers, fit_lasers, nominal
 from hedgerow.io.recovery.grid import Grid, arrange, turned_steps
 from hedgerow.io.recovery.lasers import Floats, Ints, Lasers
 
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from hedgerow.sensor import Sensor
 
 SURE = 0.97
-"""Share of points that must be explained; a cloud of another sensor, or a compensated one, stays far below."""
+"""Share of points that must be explained over a few sweeps; clouds of another sensor stay far below."""
+SURE_OF_ONE = 0.9
+"""The same of a single sweep, whose poses may be worse than those of the others."""
 _DOWN_RAD = np.deg2rad(-5.0)  # lower beams meet the ground within 20 m of a car: never a return means hidden
 _SECTOR_RAD = np.deg2rad(1.0)
 _SEEN_SHARE = 0.02  # of a sector's firings: fewer returns are stray ones
@@ -64,13 +66,20 @@ class Recovery:
     """How sure it is, over the sweeps that it was fitted to."""
 
     @classmethod
-    def of(cls, sensor: "Sensor", clouds: Sequence[Floats], start_rad: float | None = None) -> Self:
+    def of(
+        cls,
+        sensor: "Sensor",
+        clouds: Sequence[Floats],
+        start_rad: float | None = None,
+        lasers: Sequence[Ints] | None = None,
+    ) -> Self:
         """Fit the lasers of a sensor to a few sweeps of points.
 
         Args:
             sensor: of the catalogue, spinning, with one group of lasers.
             clouds: (N, 3) points each, sensor frame, not motion-compensated.
             start_rad: azimuth of the rotor at which a sweep starts. Default: that of the sensor.
+            lasers: (N,) first guess of the laser of each point, highest first. Default: from the order of the points.
 
         Raises:
             NotRecovered: the points do not show the firings of this sensor; says why.
@@ -78,13 +87,15 @@ class Recovery:
         known = nominal(sensor)
         if known is None:
             raise NotRecovered(f"the catalogue's {sensor.name} has no plain rows of lasers")
+        guesses = lasers or [first_lasers(cloud, known) for cloud in clouds]
+        guesses = [guess for guess, cloud in zip(guesses, clouds, strict=True) if len(cloud)]
         clouds = [cloud for cloud in clouds if len(cloud)]
         if not clouds:
             raise NotRecovered("there are no points")
-        fit = fit_lasers(clouds, known)
+        start = known.start_rad if start_rad is None else start_rad
+        fit = fit_lasers(clouds, guesses, known, start)
         if fit.lasers is None:
             raise NotRecovered(fit.reason)
-        start = known.start_rad if start_rad is None else start_rad
         grids = [arrange(cloud, fit.lasers, start, known.clockwise) for cloud in clouds]
         hidden, quality = _hidden(grids, fit.lasers), _quality(grids, fit.lasers)
         if quality["explained"] < SURE:
@@ -99,11 +110,11 @@ class Recovery:
         """
         lasers = self.lasers
         grid = arrange(points, lasers, self.start_rad, self.known.clockwise)
-        if grid.explained < SURE:
-            raise NotRecovered(f"only {grid.explained:.1%} of the points fit a firing (needs {SURE:.0%})")
+        if grid.explained < SURE_OF_ONE:
+            raise NotRecovered(f"only {grid.explained:.1%} of the points fit a firing (needs {SURE_OF_ONE:.0%})")
         stop, laser = np.nonzero(grid.empty(len(lasers)) & ~self.hidden[_sector(grid.count, lasers)])
         sign = -1 if self.known.clockwise else 1
-        rotor = self.start_rad + sign * grid.count[stop] * lasers.step_rad
+        rotor = self.start_rad + sign * lasers.step_rad * grid.count[stop].astype(np.float64)
         miss_origin, miss_direction = lasers.beams(rotor, laser.astype(np.int64))
         origin = lasers.origins(points, grid.laser)
         along = points - origin
@@ -111,7 +122,7 @@ class Recovery:
         turned = turned_steps(points, grid.laser, lasers, self.start_rad, self.known.clockwise)
         turned[grid.stop >= 0] = grid.count[grid.stop[grid.stop >= 0]]
         every_laser = np.concatenate([grid.laser, laser])
-        every_turned = np.concatenate([turned, grid.count[stop]]) * lasers.step_rad / (2 * np.pi)
+        every_turned = np.concatenate([turned, grid.count[stop].astype(np.float64)]) * (lasers.step_rad / (2 * np.pi))
         order = np.lexsort([every_laser, every_turned])
         return Pulses(
             np.concatenate([origin, miss_origin])[order],
