@@ -118,9 +118,9 @@ void load_rays(const BeamArrays& beams, const Packet& packet, const Lanes<float>
         rays.ray.org_x[lane] = static_cast<float>(origin[0] - beams.scene_origin_m[0]);
         rays.ray.org_y[lane] = static_cast<float>(origin[1] - beams.scene_origin_m[1]);
         rays.ray.org_z[lane] = static_cast<float>(origin[2] - beams.scene_origin_m[2]);
-        rays.ray.dir_x[lane] = direction[0];
-        rays.ray.dir_y[lane] = direction[1];
-        rays.ray.dir_z[lane] = direction[2];
+        rays.ray.dir_x[lane] = traceable(direction[0]);
+        rays.ray.dir_y[lane] = traceable(direction[1]);
+        rays.ray.dir_z[lane] = traceable(direction[2]);
     }
     for (int lane = 0; lane < kLanes; ++lane) {
         rays.ray.tfar[lane] = far_m[lane];

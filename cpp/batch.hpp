@@ -5,6 +5,7 @@
 // result are the same on any number of threads, and a sweep fired alone gives what it gives inside a drive.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -50,6 +51,7 @@ class Packets {
     Packets(const BeamArrays& beams, Chunk chunk);
     std::size_t size() const { return (order_.size() + kLanes - 1) / kLanes; }
     Packet operator[](std::size_t index) const;
+    std::size_t beam(std::size_t i) const { return begin_ + order_[i]; }  // in the packets' order
 
     // Fetches the beams of a packet into the cache while another is being traced; none if there is no such packet.
     void prefetch(const BeamArrays& beams, std::size_t index) const;
@@ -58,6 +60,10 @@ class Packets {
     std::size_t begin_;
     std::vector<std::uint32_t> order_;
 };
+
+// A component of a direction as Embree 3.13 can trace it. Its coherent packets group rays by the signs of their
+// directions but divide by +1e-18 where a component is smaller than that: one in (-1e-18, 0) makes its group miss.
+inline float traceable(float component) { return std::fabs(component) < 1e-18f ? 0.0f : component; }
 
 // A packet with all that stays the same from one to the next.
 RTCRayHit8 fresh_rays();

@@ -6,6 +6,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -22,6 +23,8 @@ template <typename T>
 using Column = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 template <typename T>
 using Rows3 = nb::ndarray<nb::numpy, T, nb::shape<-1, 3>>;
+template <typename T>
+using Table = nb::ndarray<nb::numpy, T, nb::ndim<2>>;
 
 template <typename T>
 constexpr const char* type_name() {
@@ -68,6 +71,7 @@ struct Fresh {
           values(nb::cast<nb::ndarray<T, nb::ndim<2>>>(array).data(), n * columns) {}
     Column<T> column() const { return nb::cast<Column<T>>(array); }
     Rows3<T> rows3() const { return nb::cast<Rows3<T>>(array); }
+    Table<T> table() const { return nb::cast<Table<T>>(array); }
 
     nb::object array;
     std::span<T> values;
@@ -77,6 +81,25 @@ struct Fresh {
         return nb::module_::import_("numpy").attr("empty")(shape, type_name<T>());
     }
 };
+
+// The beams of a call, as the kernels want them.
+inline BeamArrays beam_arrays(const AnyArray& origin_m, const AnyArray& direction, const AnyArray& pulse,
+                              const AnyArray& ring, const AnyArray& sweep,
+                              const std::array<double, 3>& scene_origin_m) {
+    const auto pulses = values<std::int64_t>(pulse, "pulse", -1);
+    const auto n = static_cast<std::ptrdiff_t>(pulses.size());
+    return {values<double>(origin_m, "origin_m", n, 3),
+            values<float>(direction, "direction", n, 3),
+            pulses,
+            values<std::uint16_t>(ring, "ring", n),
+            values<std::int32_t>(sweep, "sweep", n),
+            {scene_origin_m[0], scene_origin_m[1], scene_origin_m[2]}};
+}
+
+// Range noise as Python gives it: sigma0_m, sigma_a_m, min_cosine, sigma_per_m.
+inline NoiseGroup noise_of(const std::array<float, 4>& given) {
+    return {given[0] * given[0], given[1] * given[1], given[2], given[3] * given[3]};
+}
 
 // Between batches: lets Ctrl-C through and reports how many beams are done.
 inline Tick ticker(const nb::object& progress) {
@@ -88,6 +111,8 @@ inline Tick ticker(const nb::object& progress) {
 }
 
 // One function per topic adds its part to the module.
+void bind_beam(nb::module_& m);
+void bind_behind(nb::module_& m);
 void bind_cluster(nb::module_& m);
 void bind_points(nb::module_& m);
 void bind_surface(nb::module_& m);

@@ -27,22 +27,15 @@ void make_cloud(PointCloud* self, const AnyArray& position, const AnyArray& norm
 auto see_points(const std::vector<std::shared_ptr<PointCloud>>& clouds, const AnyArray& origin_m,
                 const AnyArray& direction, const AnyArray& pulse, const AnyArray& ring, const AnyArray& sweep,
                 std::array<double, 3> scene_origin_m, float min_range_m, float max_range_m, bool first_along,
-                std::array<float, 3> noise, int threads, const nb::object& progress) {
-    const auto pulses = values<std::int64_t>(pulse, "pulse", -1);
-    const auto n = static_cast<std::ptrdiff_t>(pulses.size());
-    const BeamArrays beams{values<double>(origin_m, "origin_m", n, 3),
-                           values<float>(direction, "direction", n, 3),
-                           pulses,
-                           values<std::uint16_t>(ring, "ring", n),
-                           values<std::int32_t>(sweep, "sweep", n),
-                           {scene_origin_m[0], scene_origin_m[1], scene_origin_m[2]}};
+                std::array<float, 4> noise, int threads, const nb::object& progress) {
+    const BeamArrays beams = beam_arrays(origin_m, direction, pulse, ring, sweep, scene_origin_m);
     const Fresh<std::int64_t> element(beams.size());
     const Fresh<float> mean_m(beams.size()), sigma_m(beams.size()), intensity(beams.size()), cosine(beams.size());
     const Fresh<std::uint16_t> label(beams.size());
     {
         nb::gil_scoped_release release;
-        see(clouds, beams, {min_range_m, max_range_m}, first_along ? Pick::first : Pick::nearest,
-            {noise[0] * noise[0], noise[1] * noise[1], noise[2]}, threads, ticker(progress),
+        see(clouds, beams, {min_range_m, max_range_m}, first_along ? Pick::first : Pick::nearest, noise_of(noise),
+            threads, ticker(progress),
             {element.values, mean_m.values, sigma_m.values, intensity.values, label.values, cosine.values});
     }
     return std::make_tuple(element.column(), mean_m.column(), sigma_m.column(), intensity.column(), label.column(),
@@ -61,7 +54,7 @@ void bind_points(nb::module_& m) {
           nb::arg("sweep").noconvert(), nb::arg("scene_origin_m"), nb::arg("min_range_m"), nb::arg("max_range_m"),
           nb::arg("first_along"), nb::arg("noise"), nb::arg("threads"), nb::arg("progress").none(),
           "The point that each beam sees: (element, mean_m, sigma_m, intensity, label, incidence_cosine); noise is "
-          "(sigma0_m, sigma_a_m, min_cosine).");
+          "(sigma0_m, sigma_a_m, min_cosine, sigma_per_m).");
 }
 
 }  // namespace hedgerow

@@ -3,82 +3,31 @@
 
 #include <limits>
 
-#include "meet.hpp"
+#include "shade.hpp"
 
 namespace hedgerow {
 namespace {
 
-constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
-
 void write_miss(const ReturnArrays& out, std::size_t beam) {
     out.range_m[beam] = std::numeric_limits<float>::infinity();
-    out.intensity[beam] = kNone;
+    out.intensity[beam] = kUnknown;
     out.label[beam] = 0;
     out.element[beam] = -1;
-    out.incidence_cosine[beam] = kNone;
-}
-
-// What the element that stopped a ray gives to its return.
-struct Shade {
-    std::uint32_t number;  // within its geometry
-    std::uint16_t label;
-    float sigma_m, intensity, intensity_sigma, cosine;
-};
-
-Shade shade(const Gaussians& set, unsigned primitive, const RTCRayHit8& rays, int lane) {
-    const Gaussian& gaussian = set.elements[primitive];
-    return {gaussian.number, gaussian.label, rays.hit.u[lane], gaussian.intensity, gaussian.intensity_sigma, kNone};
-}
-
-// Normals of placed triangles, which Embree gives in their own frame, turned into the world's.
-void turn_normals(const Scene& scene, RTCRayHit8& rays) {
-    for (int lane = 0; lane < kLanes; ++lane) {
-        const Placement* placement = scene.placement(rays.hit.instID[0][lane]);
-        if (!placement) continue;
-        const float local[3] = {rays.hit.Ng_x[lane], rays.hit.Ng_y[lane], rays.hit.Ng_z[lane]};
-        const std::array<float, 3> normal = placement->normal_in_world(local);
-        rays.hit.Ng_x[lane] = normal[0], rays.hit.Ng_y[lane] = normal[1], rays.hit.Ng_z[lane] = normal[2];
-    }
-}
-
-// Cosines of the incidence angles, for all lanes at once, whatever they hit: one vector division instead of eight.
-void incidence_cosines(const RTCRayHit8& rays, Lanes<float>& out) {
-#pragma omp simd
-    for (int lane = 0; lane < kLanes; ++lane) {
-        const float nx = rays.hit.Ng_x[lane], ny = rays.hit.Ng_y[lane], nz = rays.hit.Ng_z[lane];
-        const float along = nx * rays.ray.dir_x[lane] + ny * rays.ray.dir_y[lane] + nz * rays.ray.dir_z[lane];
-        const float cosine = std::fabs(along) / std::sqrt(nx * nx + ny * ny + nz * nz);
-        out[lane] = cosine < 1.0f ? cosine : 1.0f;
-    }
-}
-
-Shade shade(const Mesh& mesh, unsigned triangle, float cosine) {
-    const Finish& finish = mesh.finish(triangle);
-    return {
-        triangle, finish.label, mesh.sigma_m(finish, cosine), mesh.intensity(finish, cosine), finish.intensity_sigma,
-        cosine};
+    out.incidence_cosine[beam] = kUnknown;
 }
 
 void write_return(const Scene& scene, const RTCRayHit8& rays, int lane, float cosine, const PacketRandom& random,
                   RangeLimits limits, const ReturnArrays& out, std::size_t beam) {
-    if (rays.hit.geomID[lane] == RTC_INVALID_GEOMETRY_ID) return write_miss(out, beam);
-    const Placement* placement = scene.placement(rays.hit.instID[0][lane]);
-    const Geometry& geometry = scene.geometry(placement, rays.hit.geomID[lane]);
-    const unsigned primitive = rays.hit.primID[lane];
-    const Shade shaded = geometry.kind == Geometry::Kind::mesh
-                             ? shade(static_cast<const Mesh&>(geometry), primitive, cosine)
-                             : shade(static_cast<const Gaussians&>(geometry), primitive, rays, lane);
-    const float range_m = rays.ray.tfar[lane] + shaded.sigma_m * random.normal[lane];
+    if (!is_hit(rays, lane)) return write_miss(out, beam);
+    const Hit hit = hit_of(scene, rays, lane, cosine, random.key_a[lane]);
+    const float range_m = hit.drawn_range_m(random.normal[lane]);
     // Stopped, but nearer or farther than the sensor can tell: nothing within the limits.
     if (!limits.contain(range_m)) return write_miss(out, beam);
-    const bool relabelled = placement && placement->label >= 0;
-    const std::uint64_t first = placement ? static_cast<std::uint64_t>(placement->first_element) : 0;
     out.range_m[beam] = range_m;
-    const float intensity = shaded.intensity + shaded.intensity_sigma * random.second_normal[lane];
-    out.intensity[beam] = intensity < 0 ? 0 : intensity;  // NaN, for unknown, stays NaN
-    out.label[beam] = relabelled ? static_cast<std::uint16_t>(placement->label) : shaded.label;
-    out.element[beam] = static_cast<std::int64_t>(first + geometry.first_element + shaded.number);
-    out.incidence_cosine[beam] = shaded.cosine;
+    out.intensity[beam] = hit.drawn_intensity(random.second_normal[lane]);
+    out.label[beam] = hit.label;
+    out.element[beam] = hit.element;
+    out.incidence_cosine[beam] = hit.cosine;
 }
 
 void fire_chunk(const Scene& scene, RTCScene embree, const BeamArrays& beams, Chunk chunk, RangeLimits limits,
@@ -97,18 +46,22 @@ void fire_chunk(const Scene& scene, RTCScene embree, const BeamArrays& beams, Ch
         for (int lane = 0; lane < kLanes; ++lane)
             pulse[lane] = static_cast<std::uint64_t>(beams.pulse[packet.beam[lane]]);
         for (std::uint64_t& nearest : context.nearest.at) nearest = ~std::uint64_t{0};
-        random.draw(seed, pulse, 0);
+        random.draw(seed, pulse);
         packets.prefetch(beams, i + 1);
         intersect8(packet.valid, embree, context, rays);
-        Lanes<float> cosine;
-        if (scene.n_placements() > 0) turn_normals(scene, rays);
-        incidence_cosines(rays, cosine);
-        for (int lane = 0; lane < packet.count; ++lane)
-            write_return(scene, rays, lane, cosine[lane], random, limits, out, packet.beam[lane]);
+        write_returns(scene, rays, packet, random, limits, out);
     }
 }
 
 }  // namespace
+
+void write_returns(const Scene& scene, RTCRayHit8& rays, const Packet& packet, const PacketRandom& random,
+                   RangeLimits limits, const ReturnArrays& out) {
+    Lanes<float> cosine;
+    incidence_cosines(scene, rays, cosine);
+    for (int lane = 0; lane < packet.count; ++lane)
+        write_return(scene, rays, lane, cosine[lane], random, limits, out, packet.beam[lane]);
+}
 
 void fire(Scene& scene, const BeamArrays& beams, RangeLimits limits, std::uint64_t seed, int threads, const Tick& tick,
           const ReturnArrays& out) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "batch.hpp"
+#include "random.hpp"
 
 namespace hedgerow {
 
@@ -19,6 +20,11 @@ struct ReturnArrays {
     std::span<std::int64_t> element;
     std::span<float> incidence_cosine;  // NaN for a Gaussian: a volume has no surface
 };
+
+// Writes what a traced packet met, range and intensity drawn with the normal numbers of the packet. Turns the normals
+// of placed triangles into the world.
+void write_returns(const Scene& scene, RTCRayHit8& rays, const Packet& packet, const PacketRandom& random,
+                   RangeLimits limits, const ReturnArrays& out);
 
 void fire(Scene& scene, const BeamArrays& beams, RangeLimits limits, std::uint64_t seed, int threads, const Tick& tick,
           const ReturnArrays& out);

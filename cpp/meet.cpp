@@ -10,7 +10,7 @@ namespace {
 // How eight rays pass one Gaussian.
 struct Approach {
     Lanes<float> mean_m, variance_m2, distance_squared;  // variance: of the range, sigma_t squared
-    unsigned met = 0;  // one bit per lane
+    unsigned met = 0;                                    // one bit per lane
 };
 
 // Works for directions of any length, so also inside instances: t, and with it sigma, stays in world units.
@@ -34,7 +34,8 @@ void approach(const Gaussian& gaussian, float tau_squared, const RTCRay8& ray, c
         out.mean_m[lane] = t;
         out.variance_m2[lane] = inverse;
         out.distance_squared[lane] = distance_squared;
-        const bool meets = (valid[lane] != 0) & (distance_squared <= tau_squared) & (t > 0) & (t <= far_m[lane]);
+        const bool meets =
+            (valid[lane] != 0) & (distance_squared <= tau_squared) & (t > ray.tnear[lane]) & (t <= far_m[lane]);
         met |= static_cast<unsigned>(meets) << lane;
     }
     out.met = met;
@@ -79,6 +80,9 @@ void meet_gaussian(const RTCIntersectFunctionNArguments* arguments) {
     const Gaussian& gaussian = set.elements[arguments->primID];
     const RTCRay8& ray = reinterpret_cast<const RTCRayHit8*>(arguments->rayhit)->ray;
     auto& context = *static_cast<PacketContext*>(arguments->context);
+    if (context.passed &&
+        context.passed->test(label_under(context.scene->placement(context.instID[0]), gaussian.label)))
+        return;
     // When all crossings are wanted, the ray may end before the middle of an ellipsoid that it still reaches into.
     const float* far_m = context.coins ? ray.tfar : context.max_range_m.at;
     Approach way;
@@ -132,8 +136,19 @@ void note_triangles(const RTCFilterFunctionNArguments* arguments) {
         const float direction[3] = {context.direction[0][lane], context.direction[1][lane], context.direction[2][lane]};
         const float cosine = incidence_cosine(context.scene->placement(instance), normal, direction);
         const Finish& finish = mesh.finish(triangle);
-        context.crossings[lane].push_back({t, mesh.sigma_m(finish, cosine), -1.0f, finish.permeability,
+        context.crossings[lane].push_back({t, mesh.sigma_m(finish, cosine, t), -1.0f, finish.permeability,
                                            context.scene->first_element(instance) + mesh.first_element + triangle});
+    }
+}
+
+void pass_triangles(const RTCFilterFunctionNArguments* arguments) {
+    const auto& context = *static_cast<const PacketContext*>(arguments->context);
+    const auto& mesh = *static_cast<const Mesh*>(arguments->geometryUserPtr);
+    for (unsigned lane = 0; lane < arguments->N; ++lane) {
+        if (!arguments->valid[lane]) continue;
+        const Placement* placement = context.scene->placement(RTCHitN_instID(arguments->hit, arguments->N, lane, 0));
+        const std::uint16_t own = mesh.finish(RTCHitN_primID(arguments->hit, arguments->N, lane)).label;
+        if (context.passed->test(label_under(placement, own))) arguments->valid[lane] = 0;
     }
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bitset>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -30,10 +31,13 @@ struct Crossing {
     }
 };
 
+using LabelSet = std::bitset<1 << 16>;
+
 // The rays of one packet; exactly one of `coins` and `crossings` is set, and says what meeting an element means.
 struct PacketContext : QueryContext {
     const Scene* scene;
     const PacketRandom* coins = nullptr;
+    const LabelSet* passed = nullptr;            // with coins: labels that stop no ray; nullptr: none
     std::vector<Crossing>* crossings = nullptr;  // one list per lane
     Lanes<float> max_range_m;                    // crossings beyond it are not noted
     Lanes<float> direction[3];                   // in the world; inside an instance the ray has another one
@@ -46,6 +50,7 @@ struct PacketContext : QueryContext {
 void meet_gaussian(const RTCIntersectFunctionNArguments* arguments);
 void toss_for_triangles(const RTCFilterFunctionNArguments* arguments);
 void note_triangles(const RTCFilterFunctionNArguments* arguments);
+void pass_triangles(const RTCFilterFunctionNArguments* arguments);
 
 // The cosine of the incidence angle of a world direction on a triangle whose normal, of any length, Embree gave in the
 // frame of the placed scene.

@@ -92,11 +92,14 @@ void count(Scene& scene, const BeamArrays& beams, std::span<const float> range_m
 
 void likelihood(Scene& scene, const BeamArrays& beams, std::span<const float> range_m, RangeLimits limits,
                 float min_sigma_m, int threads, const Tick& tick, std::span<double> log_density_out) {
-    const float reach_m = kTail * std::max(scene.max_sigma_m(), min_sigma_m);
+    // An element at t may have returned at r if t - kTail sigma(t) <= r, where sigma(t) is at most sigma0 + share t.
+    const float sigma0_m = std::max(scene.max_sigma_m(), min_sigma_m);
+    const float nearer = 1 - kTail * scene.max_sigma_per_m();
+    const auto reach_m = [&](float range_m) { return nearer > 0 ? (range_m + kTail * sigma0_m) / nearer : kInfinity; };
     const RTCScene embree = scene.embree(Purpose::pierce);
     for_chunks(beams, threads, tick, [&](Chunk chunk) {
         pierce_chunk(
-            scene, embree, beams, chunk, limits.max_m, [&](std::size_t beam) { return range_m[beam] + reach_m; },
+            scene, embree, beams, chunk, limits.max_m, [&](std::size_t beam) { return reach_m(range_m[beam]); },
             [&](std::size_t beam, const std::vector<Crossing>& crossings) {
                 log_density_out[beam] = log_density(crossings, range_m[beam], limits, min_sigma_m);
             });

@@ -107,7 +107,7 @@ void write(const Sighting& seen, float mean_m, const float* direction, const Noi
     const float cosine = std::min(1.0f, std::abs(along));
     out.element[beam] = seen.cloud->first() + seen.number;
     out.mean_m[beam] = mean_m;
-    out.sigma_m[beam] = noise.sigma_m(cosine);
+    out.sigma_m[beam] = noise.sigma_m(cosine, mean_m);
     out.intensity[beam] = finish.intensity;
     out.label[beam] = finish.label;
     out.incidence_cosine[beam] = cosine;

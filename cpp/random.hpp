@@ -43,13 +43,16 @@ inline std::uint32_t mix(std::uint32_t x) {
     return x;
 }
 
+// The upper 23 bits as a number in (0, 1), plus a half: exact in float, never 0 and never 1.
+inline float open_unit(std::uint32_t h) {
+    return (static_cast<float>(static_cast<std::int32_t>(h >> 9)) + 0.5f) * 0x1p-23f;
+}
+
 // The coin of one element for one ray, in (0, 1). key_a and key_b are Philox words of the ray.
 inline float coin(std::uint32_t key_a, std::uint32_t key_b, std::uint64_t element) {
     const std::uint32_t low = static_cast<std::uint32_t>(element);
     const std::uint32_t high = static_cast<std::uint32_t>(element >> 32);
-    const std::uint32_t h = mix(mix(key_a + low * 0x9E3779B1u) ^ (key_b + high * 0x85EBCA6Bu));
-    // 23 bits plus a half: exact in float, never 0 and never 1.
-    return (static_cast<float>(static_cast<std::int32_t>(h >> 9)) + 0.5f) * 0x1p-23f;
+    return open_unit(mix(mix(key_a + low * 0x9E3779B1u) ^ (key_b + high * 0x85EBCA6Bu)));
 }
 
 // Two independent standard normal numbers from two words (Box-Muller).
@@ -70,10 +73,11 @@ struct PacketRandom {
     Lanes<std::uint32_t> key_a, key_b;
     Lanes<float> normal, second_normal;
 
-    void draw(std::uint64_t seed, const Lanes<std::uint64_t>& pulse, std::uint32_t sub_ray) {
+    // Of one sub-ray of each pulse.
+    void draw(std::uint64_t seed, const Lanes<std::uint64_t>& pulse, const Lanes<std::uint32_t>& sub_ray) {
 #pragma omp simd
         for (int lane = 0; lane < kLanes; ++lane) {
-            const Words4 words = philox(seed, pulse[lane], sub_ray, 0);
+            const Words4 words = philox(seed, pulse[lane], sub_ray[lane], 0);
             key_a[lane] = words.at[0];
             key_b[lane] = words.at[1];
             const NormalPair pair = normal_pair(words.at[2], words.at[3]);
@@ -81,6 +85,9 @@ struct PacketRandom {
             second_normal[lane] = pair.second;
         }
     }
+
+    // Of the axis of each pulse.
+    void draw(std::uint64_t seed, const Lanes<std::uint64_t>& pulse) { draw(seed, pulse, Lanes<std::uint32_t>{}); }
 };
 
 }  // namespace hedgerow

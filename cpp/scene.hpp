@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "embree.hpp"
+#include "label_mix.hpp"
 
 namespace hedgerow {
 
@@ -26,13 +27,16 @@ enum class StopLaw : int {
     extinction,    // with probability exp(-stop * sigma_t * exp(-dist^2 / 2)), `stop` in 1/m
 };
 
-// Range noise of a group of triangles: variance0 + variance_a (sin / cos^2)^2 of the incidence angle [m^2].
+// Range noise of a group of triangles: variance0 + (share range)^2 + variance_a (sin / cos^2)^2 of the incidence angle
+// [m^2].
 struct NoiseGroup {
     float variance0, variance_a;
-    float min_cosine;  // the angle is capped here, so that grazing rays keep a finite variance
-    float sigma_m(float cosine) const {
+    float min_cosine;     // the angle is capped here, so that grazing rays keep a finite variance
+    float share_squared;  // of the range
+    float sigma_m(float cosine, float range_m) const {
         const float c = std::max(cosine, min_cosine), c_squared = c * c;
-        return std::sqrt(variance0 + variance_a * (1 - c_squared) / (c_squared * c_squared));
+        return std::sqrt(variance0 + share_squared * range_m * range_m +
+                         variance_a * (1 - c_squared) / (c_squared * c_squared));
     }
 };
 
@@ -45,7 +49,8 @@ struct MeshArrays {
     std::span<const float> reflectance;
     std::span<const float> intensity_sigma;
     std::span<const std::uint8_t> noise_group;
-    bool lambertian;  // whether intensity falls with the cosine of the incidence angle
+    bool lambertian;     // whether intensity falls with the cosine of the incidence angle
+    LabelArrays labels;  // of triangles that have several
 };
 
 struct GaussianArrays {
@@ -55,16 +60,18 @@ struct GaussianArrays {
     std::span<const std::uint16_t> label;
     std::span<const float> intensity;
     std::span<const float> intensity_sigma;
+    LabelArrays labels;  // of elements that have several
 };
 
 struct Geometry {
     enum class Kind { mesh, gaussians } kind;
     OwnedGeometry handle;
     std::uint64_t first_element = 0;  // within the scene that owns it
+    LabelMix label_mix;               // of elements that are mixed
     virtual ~Geometry() = default;
 
   protected:
-    explicit Geometry(Kind kind) : kind(kind) {}
+    Geometry(Kind kind, const LabelArrays& labels) : kind(kind), label_mix(labels) {}
 };
 
 // What a triangle is, apart from where: one cache line has it all.
@@ -74,6 +81,7 @@ struct Finish {
     float intensity_sigma;
     std::uint16_t label;
     std::uint8_t noise_group;
+    bool mixed;  // whether it has several labels
     bool operator==(const Finish&) const = default;
 };
 
@@ -81,7 +89,9 @@ class Mesh final : public Geometry {
   public:
     Mesh(const MeshArrays& arrays, std::span<const NoiseGroup> groups);
     const Finish& finish(unsigned triangle) const { return finishes_[uniform_ ? 0 : triangle]; }
-    float sigma_m(const Finish& finish, float cosine) const { return groups_[finish.noise_group].sigma_m(cosine); }
+    float sigma_m(const Finish& finish, float cosine, float range_m) const {
+        return groups_[finish.noise_group].sigma_m(cosine, range_m);
+    }
     float intensity(const Finish& finish, float cosine) const {
         return finish.reflectance * (lambertian_ ? cosine : 1);
     }
@@ -100,6 +110,7 @@ struct Gaussian {
     float intensity, intensity_sigma;
     std::uint32_t number;  // its place in the arrays as given
     std::uint16_t label;
+    bool mixed;  // whether it has several labels
 };
 
 struct Gaussians final : Geometry {
@@ -131,6 +142,11 @@ struct Placement {
     }
 };
 
+// The label of an element with this label of its own.
+inline std::uint16_t label_under(const Placement* placement, std::uint16_t own) {
+    return placement && placement->label >= 0 ? static_cast<std::uint16_t>(placement->label) : own;
+}
+
 // Embree is faster without filter functions: firing at opaque meshes needs none, but to be told of every triangle on
 // the way takes one. So each purpose has its own acceleration structures, built when first needed.
 enum class Purpose { fire, pierce };
@@ -148,7 +164,9 @@ class Scene {
     // One more than the highest number of an element.
     std::uint64_t n_elements() const { return std::max(n_own_elements_ + n_placed_elements_, end_of_given_); }
     std::size_t n_placements() const { return flat_.size(); }
+    // No element at range r draws ranges with a larger deviation than the first plus r times the second.
     float max_sigma_m() const { return max_sigma_m_; }
+    float max_sigma_per_m() const { return max_sigma_per_m_; }
 
     // Geometry and placement (nullptr: the scene's own) that an Embree hit names.
     const Placement* placement(unsigned instance) const {
@@ -176,7 +194,7 @@ class Scene {
     std::vector<Placement> flat_;    // one level: Embree's instances, in the order of their ids
     std::uint64_t n_own_elements_ = 0, n_placed_elements_ = 0;  // the latter without given numbers
     std::uint64_t end_of_given_ = 0;                            // one more than the highest of the given numbers
-    float max_sigma_m_ = 0;
+    float max_sigma_m_ = 0, max_sigma_per_m_ = 0;
     OwnedScene own_embree_[2];        // by purpose: own geometry; traced if nothing is placed, else instanced by others
     OwnedScene instanced_embree_[2];  // by purpose: own geometry and instances, if something is placed
     bool has_meshes_ = false;         // here or in anything placed

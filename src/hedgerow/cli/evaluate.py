@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from hedgerow.cli.app import app, out, print_table
+from hedgerow.cli.app import app, out
 
 if TYPE_CHECKING:
     from hedgerow.io.source import LogSource
-    from hedgerow.reproduce.paper_table import PaperTable
     from hedgerow.world import LearnedWorld
     from hedgerow.world.tiled import TiledWorld
 
@@ -73,73 +72,3 @@ def _name(path: Path, paths: list[Path]) -> str:
     """Short if that tells the worlds apart, else the whole path."""
     short = [each.stem for each in paths]
     return path.stem if short.count(path.stem) == 1 else str(path)
-
-
-EXPERIMENTS = {
-    "static-targets": "000 Table 3: surface and voxel worlds of six targets 8 m away",
-    "mobile-offroad": "000 Tables 5, 7, 9: six worlds of a trail, learned on one pass, compared on another",
-    "mobile-urban": "000 Tables 4, 6, 8: the same in a street",
-    "voxel-size": "000 Fig. 22: distance by the side of the voxels",
-}
-
-
-@app.command
-def reproduce(
-    name: str | None = None,
-    /,
-    *,
-    folder: Annotated[Path, Parameter(name=["--folder", "-o"])] = Path("out"),
-    sweeps: int | None = None,
-    seed: int = 1,
-) -> None:
-    """Repeat an experiment of the papers and print its table beside theirs; without a name, list them.
-
-    Parameters
-    ----------
-    name
-        which experiment
-    folder
-        where to write the tables (Markdown) and pictures; made if it does not exist
-    sweeps
-        how many sweeps (mobile) or measurements per direction (static); default: as many as the paper, scaled
-    seed
-        same seed, same answer
-    """
-    from hedgerow.errors import InputError
-    from hedgerow.io.atomic import atomic_file, make_folder
-
-    if name is None:
-        for each, about in EXPERIMENTS.items():
-            out.print(f"{each.ljust(16)} {about}")
-        return
-    if name not in EXPERIMENTS:
-        raise InputError(f"{name}: there is no such experiment; there are {', '.join(EXPERIMENTS)}")
-    make_folder(folder)
-    text = _run(name, folder, sweeps, seed)
-    path = folder / f"{name}.md"
-    with atomic_file(path) as temporary:
-        temporary.write_text(text + "\n", encoding="utf-8")
-    out.print(f"wrote {path}")
-
-
-def _print_paper_table(table: "PaperTable") -> None:
-    out.print(f"\n{table.title}; * is the best of a row")
-    print_table(*table.to_text())
-
-
-def _run(name: str, folder: Path, sweeps: int | None, seed: int) -> str:
-    from hedgerow.reproduce import mobile, static_targets, voxel_size
-
-    if name == "static-targets":
-        table = static_targets.run(sweeps or 1500, seed, say=out.print)
-        _print_paper_table(table)
-        return table.to_markdown()
-    if name == "voxel-size":
-        study = voxel_size.run(folder / "voxel-size.png", sweeps or 24, seed, say=out.print)
-        out.print(f"drew {folder / 'voxel-size.png'}")
-        return study.to_markdown()
-    site = mobile.OFFROAD if name == "mobile-offroad" else mobile.URBAN
-    tables, scores = mobile.run(site, sweeps or 24, seed, say=out.print)
-    for table in tables:
-        _print_paper_table(table)
-    return "\n\n".join([*[table.to_markdown() for table in tables], scores.table().to_markdown()])

@@ -6,12 +6,14 @@ Reality is a synthetic site of meshes (sites.py). The second pass runs 0.6 m bes
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from hedgerow.evaluate import Comparison, compare
 from hedgerow.learners import learn
 from hedgerow.log import Log
 from hedgerow.reproduce import sites
+from hedgerow.reproduce.experiment import Outcome, Say
 from hedgerow.reproduce.paper_table import PaperTable
 from hedgerow.reproduce.recording import record_drive
 from hedgerow.sensor import Sensor
@@ -26,7 +28,6 @@ MODELS = {
     "Nearest Neighbors": "points",
     "Hybrid": "hybrid",
 }
-Say = Callable[[str], object]
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ URBAN = Site(
     (6.59, 6.54, 9.59, 8.39, 9.65, 7.21),
     (1_545_860, 5_793_490, 3_212_991, 3_569_990, 50_246_901, 4_177_620),
 )
+SITES = {"offroad": OFFROAD, "urban": URBAN}
 
 
 def record(site: Site, n_sweeps: int, seed: int = 1) -> tuple[Log, Log]:
@@ -88,13 +90,14 @@ def learn_all(train: Log, say: Say = print) -> dict[str, LearnedWorld]:
     return worlds
 
 
-def run(site: Site, n_sweeps: int = 24, seed: int = 1, say: Say = print) -> tuple[list[PaperTable], Comparison]:
-    """Record two passes, learn on one, compare on the other."""
-    train, test = record(site, n_sweeps, seed)
+def run(folder: Path, size: int | None = None, seed: int = 1, say: Say = print, *, site: str = "offroad") -> Outcome:
+    """Record two passes of `size` sweeps each, learn on one, compare on the other."""
+    place = SITES[site]
+    train, test = record(place, size or 24, seed)
     say(f"recorded two passes of {len(train):,} beams; {1 - test.returns.hit.mean():.1%} of the second did not return")
     worlds = learn_all(train, say)
     scores = compare(test, worlds, seed=seed)
-    return tables(site, scores), scores
+    return Outcome(tuple(tables(place, scores)), scores.table().to_markdown())
 
 
 def tables(site: Site, scores: Comparison) -> list[PaperTable]:

@@ -7,14 +7,15 @@ have a side of 5 cm, and the surface has constant noise. Its nodes are 2 cm apar
 of 1 and 4 cm: rings are 5 to 7 cm apart at 8 m, and a kernel that holds only one of them knows no plane.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
 from hedgerow.evaluate import compare
 from hedgerow.learners import learn
 from hedgerow.log import Log
+from hedgerow.reproduce.experiment import Outcome, Say
 from hedgerow.reproduce.paper_table import PaperTable
 from hedgerow.reproduce.recording import record_standing
 from hedgerow.reproduce.targets import NOISE, TARGETS, Target, look_at, target_world
@@ -33,21 +34,16 @@ PAPER = {
 COLUMNS = ("Surface", "Volumetric")
 
 
-def run(n_repeats: int = 1500, seed: int = 1, say: Callable[[str], object] = print) -> PaperTable:
-    """Record, learn and compare all targets.
-
-    Args:
-        n_repeats: measurements per direction; the paper had about 1,500.
-        seed: of the recording and the simulation.
-        say: told what is going on.
-    """
+def run(folder: Path, size: int | None = None, seed: int = 1, say: Say = print) -> Outcome:
+    """Record, learn and compare all targets; `size` is measurements per direction, about 1,500 in the paper."""
+    n_repeats = size or 1500
     rows: list[tuple[str, dict[str, float], dict[str, float]]] = []
     for target in TARGETS:
         distance = distances(target, n_repeats, seed)
         say(f"{target.name}: " + ", ".join(f"{name} {value:.3f}" for name, value in distance.items()))
         rows.append((target.name, dict(zip(COLUMNS, PAPER[target.name], strict=True)), distance))
     title = f"Bhattacharyya distance to reality, {n_repeats:,} measurements per direction (000 Table 3)"
-    return PaperTable(title, COLUMNS, tuple(rows), digits=3)
+    return Outcome((PaperTable(title, COLUMNS, tuple(rows), digits=3),))
 
 
 def distances(target: Target, n_repeats: int, seed: int) -> dict[str, float]:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """000 Fig. 22: how the side of the voxels changes the distance between simulated and real clouds."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 from hedgerow.evaluate import compare
 from hedgerow.io.figure import new_figure, save_figure
 from hedgerow.learners import learn
+from hedgerow.reproduce.experiment import Outcome, Say
 from hedgerow.reproduce.mobile import OFFROAD, record
 
 SIDES_M = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
@@ -30,11 +30,9 @@ class SizeStudy:
         return "\n".join([head, *[f"| {s:g} | {a:.2f} | {b:.2f} | {n:,} |" for s, a, b, n in rows]])
 
 
-def run(
-    picture: str | Path | None = None, n_sweeps: int = 24, seed: int = 1, say: Callable[[str], object] = print
-) -> SizeStudy:
-    """Learn voxel worlds of several sides on the off-road site and compare each; draw the curves if asked to."""
-    train, test = record(OFFROAD, n_sweeps, seed)
+def run(folder: Path, size: int | None = None, seed: int = 1, say: Say = print) -> Outcome:
+    """Learn voxel worlds of several sides on the off-road site, compare each, draw the curves; `size` is sweeps."""
+    train, test = record(OFFROAD, size or 24, seed)
     sweep_cm: list[float] = []
     cloud_cm: list[float] = []
     n_elements: list[int] = []
@@ -46,12 +44,12 @@ def run(
         n_elements.append(world.size().elements)
         say(f"{side_m:g} m: sweep to sweep {sweep_cm[-1]:.2f} cm, cloud to cloud {cloud_cm[-1]:.2f} cm")
     study = SizeStudy(SIDES_M, tuple(sweep_cm), tuple(cloud_cm), tuple(n_elements))
-    if picture is not None:
-        _draw(study, picture)
-    return study
+    picture = folder / "voxel-size.png"
+    _draw(study, picture)
+    return Outcome(text=study.to_markdown(), pictures=(picture,))
 
 
-def _draw(study: SizeStudy, path: str | Path) -> None:
+def _draw(study: SizeStudy, path: Path) -> None:
     figure = new_figure(7, 4.5)
     axes: Any = figure.subplots()
     axes.plot(study.side_m, study.sweep_cm, "o-", label="sweep to sweep")

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import InputError
 
-ENCODER, CONE_RADIUS, CONE_ANGLE, DROPOUT, NOISE = 1, 2, 3, 4, 16
-"""Streams, one for each use; return r of a pulse takes the noise streams NOISE + 2 r and NOISE + 2 r + 1."""
+ENCODER, CONE_RADIUS, CONE_ANGLE, DROPOUT, VEGETATION, NOISE = 1, 2, 3, 4, 8, 16
+"""Streams, one for each use; VEGETATION takes the one after it as well, and return r of a pulse takes the noise streams
+NOISE + 2 r and NOISE + 2 r + 1."""
 
 _GOLDEN = 0x9E3779B97F4A7C15
 _WORD = 0xFFFFFFFFFFFFFFFF

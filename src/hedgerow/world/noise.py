@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Range noise of surfaces by incidence angle (000 §3.3.2)."""
+"""Range noise of surfaces by incidence angle (000 §3.3.2) and range."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,10 @@ from hedgerow.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class SurfaceNoise:
-    """Range noise of triangles: sigma² = sigma0² + sigma_a² (sin θ / cos² θ)², θ the incidence angle (000 eq. 1)."""
+    """Range noise of triangles: sigma² = sigma0² + (sigma_per_m r)² + sigma_a² (sin θ / cos² θ)².
+
+    θ is the incidence angle (000 eq. 1), r the range.
+    """
 
     sigma0_m: float = 0.0
     """Standard deviation at normal incidence [m]; 000 found 0.015 for an HDL-64E."""
@@ -18,14 +21,20 @@ class SurfaceNoise:
     """How it grows with the incidence angle [m]; 000 found 0.0014."""
     max_incidence_rad: float = float(np.radians(85))
     """The angle is capped here, so that a grazing ray keeps a finite sigma."""
+    sigma_per_m: float = 0.0
+    """How it grows with the range [m per m]: timing jitter and clock drift, on top of what geometry gives."""
 
     def __post_init__(self) -> None:
         """Refuse what is no standard deviation or no angle."""
-        for name in ("sigma0_m", "sigma_a_m"):
+        for name in ("sigma0_m", "sigma_a_m", "sigma_per_m"):
             if not 0 <= getattr(self, name) < np.inf:
                 raise InputError(f"{name}: expected a finite number of 0 or more, found {getattr(self, name)}")
         if not 0 <= self.max_incidence_rad < np.pi / 2:
             raise InputError(f"max_incidence_rad: expected 0 to below pi/2, found {self.max_incidence_rad}")
+
+    def native(self) -> tuple[float, float, float, float]:
+        """Return it as the engine takes it: sigma0_m, sigma_a_m, cosine of the largest angle, sigma_per_m."""
+        return self.sigma0_m, self.sigma_a_m, float(np.cos(self.max_incidence_rad)), self.sigma_per_m
 
 
 NOISELESS = SurfaceNoise()

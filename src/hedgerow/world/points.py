@@ -57,8 +57,7 @@ class PointScene:
         self._clouds = list(clouds)
         self._origin_m = list(origin_m)
         self._first_along = settings.pick == "first"
-        noise = settings.noise
-        self._noise = (noise.sigma0_m, noise.sigma_a_m, float(np.cos(noise.max_incidence_rad)))
+        self._noise = settings.noise.native()
 
     def see(
         self,

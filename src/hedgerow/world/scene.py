@@ -19,6 +19,7 @@ from hedgerow.errors import InputError
 from hedgerow.log import Beams
 from hedgerow.world.gaussians import whitening
 from hedgerow.world.hits import Hits, Pierced
+from hedgerow.world.labels import LabelCounts, engine_labels
 from hedgerow.world.noise import NOISELESS, SurfaceNoise
 
 Progress = Callable[[int], object]
@@ -40,13 +41,19 @@ class Scene:
         """Number of triangles and Gaussians, those of placed scenes included."""
         return self._core.n_elements
 
+    @property
+    def native(self) -> _core.Scene:
+        """The native scene, frozen, for kernels that are wrapped in modules of their own."""
+        self.build()
+        return self._core
+
     def add_mesh(
         self,
         vertices_m: ArrayLike,
         triangles: ArrayLike,
         *,
         permeability: ArrayLike = 0.0,
-        label: ArrayLike = 0,
+        label: ArrayLike | LabelCounts = 0,
         reflectance: ArrayLike = 0.5,
         intensity_sigma: ArrayLike = 0.0,
         lambertian: bool = True,
@@ -59,7 +66,7 @@ class Scene:
             vertices_m: (V, 3), map frame [m].
             triangles: (T, 3) vertex numbers; a triangle without area is never hit.
             permeability: probability that a ray passes, 0 to 1.
-            label: semantic class, 0 to 65535.
+            label: semantic class, 0 to 65535, or counts of several, by which each return draws one.
             reflectance: share of the light sent back at normal incidence, 0 or more; NaN is unknown.
             intensity_sigma: standard deviation of the intensity.
             lambertian: whether intensity is reflectance times the cosine of the incidence angle, or reflectance alone.
@@ -78,16 +85,18 @@ class Scene:
         groups = [noise] if isinstance(noise, SurfaceNoise) else list(noise)
         group = arrays.as_integers("noise_group", noise_group, (n,), np.uint8)
         _require_below("noise_group", group, len(groups))
+        modes, labels = engine_labels(label, n)
         self._core.add_mesh(
             np.ascontiguousarray(vertices - self.origin_m, dtype=np.float32),
             np.ascontiguousarray(corners),
             _between("permeability", permeability, n, 0, 1),
-            np.ascontiguousarray(arrays.as_integers("label", label, (n,), np.uint16)),
+            modes,
             _known("reflectance", reflectance, n),
             _between("intensity_sigma", intensity_sigma, n, 0, np.inf),
             lambertian,
             np.ascontiguousarray(group),
-            [(g.sigma0_m, g.sigma_a_m, float(np.cos(g.max_incidence_rad))) for g in groups],
+            [group.native() for group in groups],
+            labels,
         )
 
     def add_gaussians(
@@ -98,7 +107,7 @@ class Scene:
         permeability: ArrayLike | None = None,
         extinction_per_m: ArrayLike | None = None,
         tau: float = 3.5,
-        label: ArrayLike = 0,
+        label: ArrayLike | LabelCounts = 0,
         intensity: ArrayLike = 0.5,
         intensity_sigma: ArrayLike = 0.0,
         min_sigma_m: float = 0.001,
@@ -111,7 +120,7 @@ class Scene:
             permeability: (N,) or one number: probability that a ray that meets it passes. Default 0.
             extinction_per_m: (N,) or one number k instead: it passes with exp(-k sigma_t exp(-dist²/2)) [1/m].
             tau: 3.5 as in 000; 002 took 2.
-            label: semantic class, 0 to 65535.
+            label: semantic class, 0 to 65535, or counts of several, by which each return draws one.
             intensity: mean intensity of its returns, 0 or more; NaN is unknown.
             intensity_sigma: standard deviation of it.
             min_sigma_m: floor of the standard deviations [m].
@@ -132,15 +141,17 @@ class Scene:
         else:
             stop = _between("extinction_per_m", extinction_per_m, n, 0, np.inf)
         covariance = arrays.as_floats("covariance_m2", np.zeros((0, 3, 3)) if n == 0 else covariance_m2, (n, 3, 3))
+        modes, labels = engine_labels(label, n)
         self._core.add_gaussians(
             np.ascontiguousarray(mean - self.origin_m, dtype=np.float32),
             whitening(covariance, min_sigma_m),
             stop,
-            np.ascontiguousarray(arrays.as_integers("label", label, (n,), np.uint16)),
+            modes,
             _known("intensity", intensity, n),
             _between("intensity_sigma", intensity_sigma, n, 0, np.inf),
             extinction_per_m is not None,
             tau,
+            labels,
         )
 
     def place(
@@ -211,14 +222,14 @@ class Scene:
         """
         if not 0 <= seed < 1 << 64:
             raise InputError(f"seed: expected 0 to 2**64 - 1, found {seed}")
-        _require_limits(min_range_m, max_range_m)
+        require_limits(min_range_m, max_range_m)
         self.build()
         answer = self._core.fire(
-            **self._seen(beams),
+            **self.seen(beams),
             min_range_m=min_range_m,
             max_range_m=max_range_m,
             seed=seed,
-            threads=_count(threads),
+            threads=require_threads(threads),
             progress=progress,
         )
         return Hits(*answer)
@@ -229,7 +240,7 @@ class Scene:
         """List every element along each ray up to `max_range_m`, nearest first."""
         self.build()
         answer = self._core.pierced(
-            **self._seen(beams), max_range_m=max_range_m, threads=_count(threads), progress=progress
+            **self.seen(beams), max_range_m=max_range_m, threads=require_threads(threads), progress=progress
         )
         return Pierced(*answer)
 
@@ -257,11 +268,11 @@ class Scene:
         ranges = arrays.require("range_m", range_m, np.float32, (len(beams),))
         self.build()
         return self._core.count(
-            **self._seen(beams),
+            **self.seen(beams),
             range_m=ranges,
             max_range_m=max_range_m,
             window_m=window_m,
-            threads=_count(threads),
+            threads=require_threads(threads),
             progress=progress,
         )
 
@@ -286,19 +297,20 @@ class Scene:
             (N,) natural logarithm of a density [1/m], or of the probability of no return; -inf if impossible.
         """
         ranges = arrays.require("range_m", range_m, np.float32, (len(beams),))
-        _require_limits(min_range_m, max_range_m)
+        require_limits(min_range_m, max_range_m)
         self.build()
         return self._core.likelihood(
-            **self._seen(beams),
+            **self.seen(beams),
             range_m=ranges,
             min_range_m=min_range_m,
             max_range_m=max_range_m,
             min_sigma_m=min_sigma_m,
-            threads=_count(threads),
+            threads=require_threads(threads),
             progress=progress,
         )
 
-    def _seen(self, beams: Beams) -> dict[str, Any]:
+    def seen(self, beams: Beams) -> dict[str, Any]:
+        """Give the beams as the kernels' arguments, for kernels that are wrapped in modules of their own."""
         return {
             "origin_m": beams.origin_m,
             "direction": beams.direction,
@@ -338,12 +350,14 @@ def _require_below(name: str, numbers: NDArray[Any], end: int) -> None:
         raise arrays.RowError(name, row, f"is {numbers[row].tolist()}, but there are only {end}")
 
 
-def _require_limits(min_range_m: float, max_range_m: float) -> None:
+def require_limits(min_range_m: float, max_range_m: float) -> None:
+    """Raise InputError unless something can lie between the range limits."""
     if not 0 <= min_range_m < max_range_m:
         raise InputError(f"range limits: expected 0 <= min_range_m < max_range_m, found {min_range_m}, {max_range_m}")
 
 
-def _count(threads: int) -> int:
+def require_threads(threads: int) -> int:
+    """Return the number of threads, or raise InputError if it is none."""
     if not 0 <= threads <= 1024:
         raise InputError(f"threads: expected 0 (all) to 1024, found {threads}")
     return threads

@@ -5,15 +5,15 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, cast
 
-import numpy as np
-
 from hedgerow.errors import InputError
-from hedgerow.world.check import LAYOUT, TABLES, checked
+from hedgerow.world.check import TABLES, checked, no_rows
 from hedgerow.world.elements import Elements
 from hedgerow.world.header import typed
 from hedgerow.world.noise import SurfaceNoise
 
-_NOISE = {"sigma0_m": float, "sigma_a_m": float, "max_incidence_rad": float}
+_NOISE = {"sigma0_m": float, "sigma_a_m": float, "max_incidence_rad": float, "sigma_per_m": float}
+_ADDED = {"sigma_per_m": 0.0}
+"""What older files lack, and what they meant without it."""
 
 
 def settings_of(table: Elements) -> dict[str, Any]:
@@ -33,11 +33,11 @@ def settings_from(name: str, content: Any) -> tuple[Elements, int]:
     where = f"tables.{name}"
     if not isinstance(content, Mapping):
         raise InputError(f"{where}: expected a section, found {content!r}")
-    columns: dict[str, Any] = {column: np.zeros((0, *shape), dtype) for column, (dtype, shape) in LAYOUT[name].items()}
+    columns: dict[str, Any] = dict(no_rows(name))
     like = TABLES[name](**columns)
     types: dict[str, type] = {each: type(value) for each, value in settings_of(like).items()}
     entries = typed(f"{where}.", cast("Mapping[str, Any]", content), types | {"n": int})
     n = entries.pop("n")
     if "noise" in entries:
-        entries["noise"] = SurfaceNoise(**typed(f"{where}.noise.", entries["noise"], _NOISE))
+        entries["noise"] = SurfaceNoise(**typed(f"{where}.noise.", _ADDED | entries["noise"], _NOISE))
     return checked(TABLES[name](**columns, **entries)), n

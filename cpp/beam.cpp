@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "beam.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "shade.hpp"
+
+namespace hedgerow {
+namespace {
+
+// Streams of random numbers; 0 has the coins of the sub-rays, 1 belongs to `behind`.
+constexpr std::uint32_t kStencilStream = 2, kNoiseStream = 3;
+
+constexpr std::size_t kBlock = 64;  // pulses traced before their light is received: whole packets for any stencil
+
+// A pulse in the scene's frame.
+struct Axes {
+    float origin[3], forward[3], left[3], up[3];
+    std::uint64_t pulse;
+    std::size_t beam;
+};
+
+// Left is horizontal, up perpendicular to it and to the beam; straight up or down the y axis serves as left.
+Axes axes_of(const BeamArrays& beams, std::size_t beam) {
+    Axes axes;
+    for (int i = 0; i < 3; ++i) {
+        axes.origin[i] = static_cast<float>(beams.origin_m[3 * beam + i] - beams.scene_origin_m[i]);
+        axes.forward[i] = beams.direction[3 * beam + i];
+    }
+    const float* d = axes.forward;
+    const float flat = std::sqrt(d[0] * d[0] + d[1] * d[1]);
+    const bool steep = flat < 1e-6f;
+    axes.left[0] = steep ? 0 : -d[1] / flat;
+    axes.left[1] = steep ? 1 : d[0] / flat;
+    axes.left[2] = 0;
+    const float* l = axes.left;
+    axes.up[0] = -d[2] * l[1];
+    axes.up[1] = d[2] * l[0];
+    axes.up[2] = d[0] * l[1] - d[1] * l[0];
+    axes.pulse = static_cast<std::uint64_t>(beams.pulse[beam]);
+    axes.beam = beam;
+    return axes;
+}
+
+// Which sub-rays of which pulses are in a packet.
+struct SubRays {
+    Lanes<std::uint64_t> pulse;
+    Lanes<std::uint32_t> number;
+    const Axes* axes[kLanes];
+    alignas(32) int valid[kLanes];
+};
+
+// Uniform numbers in (0, 1).
+float unit(std::uint32_t word) { return (static_cast<float>(static_cast<std::int32_t>(word >> 9)) + 0.5f) * 0x1p-23f; }
+
+// Points of the unit spot, drawn from the sub-rays' cells.
+void draw_points(const Spot& spot, const SubRays& sub_rays, std::uint64_t seed, Lanes<float>& left, Lanes<float>& up) {
+    for (int lane = 0; lane < kLanes; ++lane) {
+        const Words4 words = philox(seed, sub_rays.pulse[lane], sub_rays.number[lane], kStencilStream);
+        const float* cell = &spot.cells[4 * sub_rays.number[lane]];
+        const float a = cell[0] + (cell[1] - cell[0]) * unit(words.at[0]);
+        const float b = cell[2] + (cell[3] - cell[2]) * unit(words.at[1]);
+        if (!spot.round) {
+            left[lane] = a, up[lane] = b;
+            continue;
+        }
+        const float radius = std::sqrt(a), turns = b - std::floor(b);
+        const float sine_turns = turns < 0.25f ? turns + 0.75f : turns - 0.25f;  // sin(x) = cos(x - 1/4 turn)
+        left[lane] = radius * cos_turns(turns);
+        up[lane] = radius * cos_turns(sine_turns);
+    }
+}
+
+// A tilted ray starts where the aperture has the point that the spot has at 1 m. The axis stays exactly what it is.
+void aim(const Spot& spot, const SubRays& sub_rays, const Lanes<float>& left, const Lanes<float>& up, float far_m,
+         RTCRayHit8& rays) {
+    for (int lane = 0; lane < kLanes; ++lane) {
+        const Axes& axes = *sub_rays.axes[lane];
+        const float across = spot.half_m[0] * left[lane], above = spot.half_m[1] * up[lane];
+        const float tilt_left = spot.tangent[0] * left[lane], tilt_up = spot.tangent[1] * up[lane];
+        const float squared = tilt_left * tilt_left + tilt_up * tilt_up;
+        const float scale = squared > 0 ? 1 / std::sqrt(1 + squared) : 1.0f;
+        const auto from = [&](int i) { return axes.origin[i] + (across * axes.left[i] + above * axes.up[i]); };
+        const auto to = [&](int i) {
+            return traceable(scale * (axes.forward[i] + (tilt_left * axes.left[i] + tilt_up * axes.up[i])));
+        };
+        rays.ray.org_x[lane] = from(0), rays.ray.org_y[lane] = from(1), rays.ray.org_z[lane] = from(2);
+        rays.ray.dir_x[lane] = to(0), rays.ray.dir_y[lane] = to(1), rays.ray.dir_z[lane] = to(2);
+        rays.ray.tfar[lane] = far_m;
+        rays.hit.geomID[lane] = RTC_INVALID_GEOMETRY_ID;
+        rays.hit.instID[0][lane] = RTC_INVALID_GEOMETRY_ID;
+    }
+}
+
+template <typename Arrays>
+void write_miss(const Arrays& out, std::size_t i) {
+    out.range_m[i] = std::numeric_limits<float>::infinity();
+    out.intensity[i] = kUnknown;
+    out.label[i] = 0;
+    out.element[i] = -1;
+}
+
+// The pulses of a chunk, a block at a time.
+class Chunked {
+  public:
+    Chunked(const Scene& scene, RTCScene embree, const BeamArrays& beams, const BeamSettings& settings,
+            const BeamOutput& out)
+        : scene_(scene),
+          embree_(embree),
+          beams_(beams),
+          settings_(settings),
+          out_(out),
+          context_(scene),
+          rays_(fresh_rays()),
+          light_(kBlock * static_cast<std::size_t>(settings.spot.size())) {
+        context_.coins = &random_;
+        if (settings.digitiser) waveform_.emplace(*settings.digitiser);
+    }
+
+    void run(Chunk chunk) {
+        const Packets order(beams_, chunk);
+        const std::size_t n = chunk.end - chunk.begin;
+        for (std::size_t begin = 0; begin < n; begin += kBlock) {
+            n_pulses_ = std::min(kBlock, n - begin);
+            for (std::size_t i = 0; i < n_pulses_; ++i) axes_[i] = axes_of(beams_, order.beam(begin + i));
+            trace();
+            for (std::size_t i = 0; i < n_pulses_; ++i) receive_pulse(i);
+        }
+    }
+
+  private:
+    void trace() {
+        const auto s = static_cast<std::size_t>(settings_.spot.size());
+        const std::size_t n = n_pulses_ * s;
+        SubRays sub_rays;
+        std::size_t pulse = 0;
+        std::uint32_t number = 0;
+        for (std::size_t first = 0; first < n; first += kLanes) {
+            const int count = static_cast<int>(std::min<std::size_t>(kLanes, n - first));
+            for (int lane = 0; lane < kLanes; ++lane) {
+                sub_rays.axes[lane] = &axes_[pulse];
+                sub_rays.pulse[lane] = axes_[pulse].pulse;
+                sub_rays.number[lane] = number;
+                sub_rays.valid[lane] = lane < count ? -1 : 0;
+                if (lane + 1 >= count) continue;  // lanes past the end repeat the last sub-ray
+                if (++number == s) ++pulse, number = 0;
+            }
+            if (++number == s) ++pulse, number = 0;
+            trace_packet(sub_rays, count, first);
+        }
+    }
+
+    void trace_packet(const SubRays& sub_rays, int count, std::size_t first) {
+        Lanes<float> left, up, cosine;
+        if (settings_.spot.cells.empty()) {
+            for (int lane = 0; lane < kLanes; ++lane) {
+                left[lane] = settings_.spot.points[2 * sub_rays.number[lane]];
+                up[lane] = settings_.spot.points[2 * sub_rays.number[lane] + 1];
+            }
+        } else {
+            draw_points(settings_.spot, sub_rays, settings_.seed, left, up);
+        }
+        aim(settings_.spot, sub_rays, left, up, settings_.limits.max_m, rays_);
+        for (std::uint64_t& nearest : context_.nearest.at) nearest = ~std::uint64_t{0};
+        random_.draw(settings_.seed, sub_rays.pulse, sub_rays.number);
+        intersect8(sub_rays.valid, embree_, context_, rays_);
+        incidence_cosines(scene_, rays_, cosine);
+        for (int lane = 0; lane < count; ++lane) store(sub_rays, lane, cosine[lane], light_[first + lane]);
+    }
+
+    void store(const SubRays& sub_rays, int lane, float cosine, Reflection& out) {
+        const std::size_t s = sub_rays.number[lane];
+        const std::size_t kept = sub_rays.axes[lane]->beam * static_cast<std::size_t>(settings_.spot.size()) + s;
+        const bool keep = !out_.sub_rays.range_m.empty();
+        out.range_m = std::numeric_limits<float>::infinity();
+        if (keep) write_miss(out_.sub_rays, kept);
+        if (!is_hit(rays_, lane)) return;
+        const Hit hit = hit_of(scene_, rays_, lane, cosine, random_.key_a[lane]);
+        // Where in a volume a sub-ray ends is geometry, and each has its own. The noise of the electronics is one per
+        // return: the mean of nine draws would be a third of it.
+        const bool in_volume = hit.in_volume();
+        const float range_m = in_volume ? hit.drawn_range_m(random_.normal[lane]) : hit.range_m;
+        if (!settings_.limits.contain(range_m)) return;  // the sensor does not look there
+        const float intensity = hit.drawn_intensity(random_.second_normal[lane]);
+        const bool known = !std::isnan(intensity);
+        const float falloff = settings_.optics.falloff_m > 0 ? settings_.optics.falloff_m / range_m : 1.0f;
+        const float share = settings_.spot.share[s];
+        const float light = share * (known ? intensity : settings_.optics.unknown_intensity) * falloff * falloff;
+        out = {range_m, light, share, in_volume ? 0.0f : hit.sigma_m, hit.label, known, hit.element};
+        if (!keep) return;
+        out_.sub_rays.range_m[kept] = range_m;
+        out_.sub_rays.intensity[kept] = intensity;
+        out_.sub_rays.label[kept] = hit.label;
+        out_.sub_rays.element[kept] = hit.element;
+    }
+
+    // The light of a pulse, nearest first, to returns. A pulse counts if any of its sub-rays met something.
+    //
+    // WEATHER would enter here, before the receiver: each reflection's light times exp(-2 alpha range) for what rain,
+    // fog or dust take away, and further reflections for what drops and flakes send back.
+    void receive_pulse(std::size_t i) {
+        const auto s = static_cast<std::size_t>(settings_.spot.size());
+        const auto begin = light_.begin() + static_cast<std::ptrdiff_t>(i * s);
+        const auto end = std::partition(begin, begin + static_cast<std::ptrdiff_t>(s),
+                                        [](const Reflection& each) { return each.range_m < kFarthest; });
+        std::sort(begin, end, [](const Reflection& a, const Reflection& b) {
+            return a.range_m != b.range_m ? a.range_m < b.range_m : a.element < b.element;
+        });
+        const std::span<const Reflection> light(begin, end);
+        if (waveform_) {
+            waveform_->record(light);
+            waveform_->peaks(settings_.receiver, light, echoes_);
+            const SampleArrays& kept = out_.waveforms;
+            const std::size_t first = axes_[i].beam * kept.per_pulse;
+            if (!kept.samples.empty()) waveform_->copy_to(kept.samples.subspan(first, kept.per_pulse), kept.first);
+        } else {
+            receive(settings_.receiver, light, echoes_);
+        }
+        write(axes_[i]);
+    }
+
+    // The electronics add their noise; what it carries out of the sensor's sight is lost.
+    void write(const Axes& axes) {
+        int count = 0;
+        for (int k = 0; k < echoes_.count; ++k) {
+            Echo echo = echoes_.at[k];
+            if (echo.sigma_m > 0) {
+                const Words4 words = philox(settings_.seed, axes.pulse, echo.draw, kNoiseStream);
+                echo.range_m += echo.sigma_m * normal_pair(words.at[0], words.at[1]).first;
+            }
+            if (settings_.limits.contain(echo.range_m)) echoes_.at[count++] = echo;
+        }
+        std::stable_sort(echoes_.at.begin(), echoes_.at.begin() + count,
+                         [](const Echo& a, const Echo& b) { return a.range_m < b.range_m; });
+        const std::size_t first = axes.beam * static_cast<std::size_t>(out_.echoes.per_pulse);
+        for (int k = 0; k < out_.echoes.per_pulse; ++k) {
+            const std::size_t at = first + static_cast<std::size_t>(k);
+            const bool found = k < count;
+            if (!out_.echoes.width_m.empty()) out_.echoes.width_m[at] = found ? echoes_.at[k].width_m : kUnknown;
+            if (!found) {
+                write_miss(out_.echoes, at);
+                continue;
+            }
+            out_.echoes.range_m[at] = echoes_.at[k].range_m;
+            out_.echoes.intensity[at] = echoes_.at[k].intensity;
+            out_.echoes.label[at] = echoes_.at[k].label;
+            out_.echoes.element[at] = echoes_.at[k].element;
+        }
+    }
+
+    static constexpr float kFarthest = std::numeric_limits<float>::infinity();
+
+    const Scene& scene_;
+    RTCScene embree_;
+    const BeamArrays& beams_;
+    const BeamSettings& settings_;
+    const BeamOutput& out_;
+    PacketContext context_;
+    PacketRandom random_;
+    RTCRayHit8 rays_;
+    std::size_t n_pulses_ = 0;
+    std::array<Axes, kBlock> axes_;
+    std::vector<Reflection> light_;  // of the block's sub-rays; range inf where nothing was met
+    std::optional<Waveform> waveform_;
+    Echoes echoes_;
+};
+
+}  // namespace
+
+void fire_beam(Scene& scene, const BeamArrays& beams, const BeamSettings& settings, int threads, const Tick& tick,
+               const BeamOutput& out) {
+    const RTCScene embree = scene.embree(Purpose::fire);
+    for_chunks(beams, threads, tick, [&](Chunk chunk) { Chunked(scene, embree, beams, settings, out).run(chunk); });
+}
+
+}  // namespace hedgerow

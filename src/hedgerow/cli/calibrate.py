@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands that measure the settings of a physical model on a log: calibrate vegetation."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import App, Parameter
+
+from hedgerow.cli.app import app, out, print_table
+
+if TYPE_CHECKING:
+    from hedgerow.physics.calibrate import Calibration
+
+calibrate = App(name="calibrate", help="Measure the settings of a physical model on a log.")
+app.command(calibrate)
+
+Box = tuple[float, float, float, float, float, float]
+
+
+@calibrate.command
+def vegetation(
+    log: Path,
+    /,
+    *,
+    box: Annotated[Box | None, Parameter(negative=())] = None,
+    label: Annotated[list[int] | None, Parameter(negative=())] = None,
+    scene: Path | None = None,
+    simulated: Path | None = None,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    window_deg: float = 1.0,
+    seed: int = 0,
+) -> None:
+    """Measure how far vegetation scatters the ranges of a log, for the vegetation response (004 section 3.1).
+
+    The range of each return on vegetation is compared with the mean of its neighbours on the same ring. What a scene or
+    a simulated log scatters by itself is subtracted, so that the rest is what the response has to add.
+
+    Parameters
+    ----------
+    log
+        a Parquet log, file or folder; larger than memory is fine
+    box
+        vegetation is what lies in this box: x0 y0 z0 x1 y1 z1, map frame [m]
+    label
+        vegetation is what has this label; may be given several times, and together with a box
+    scene
+        a world (folder with a world.toml) at which the log's beams are fired
+    simulated
+        a simulated log of such a place, instead of a scene
+    output
+        write the settings to this TOML file
+    window_deg
+        neighbours on a ring are at most this far off
+    seed
+        for firing at the scene
+    """
+    from math import radians
+
+    import hedgerow as hr
+    from hedgerow.errors import InputError
+    from hedgerow.physics.calibrate import Selection
+    from hedgerow.physics.calibrate import calibrate as measure
+    from hedgerow.progress import progress_bar
+
+    if scene is not None and simulated is not None:
+        raise InputError("--scene, --simulated: give one of the two, not both")
+    if box is None and not label:
+        raise InputError("--box, --label: give one, to say which returns are vegetation")
+    selection = Selection(box, tuple(label or ()))
+    recording = hr.open_log(log)
+    other = None if simulated is None else hr.open_log(simulated)
+    with progress_bar("measuring", len(recording)) as progress:
+        found = measure(
+            recording,
+            selection,
+            simulated=other if scene is None else hr.load_world(scene),
+            window_rad=radians(window_deg),
+            seed=seed,
+            progress=progress,
+        )
+    print_table(("", "returns", "mean [m]", "variance [m²]", "without the neighbours' [m²]"), _rows(found))
+    for note in found.notes:
+        out.print(f"note: {note}")
+    out.print(f"the response should add a normal number of mean {found.mean_m:.3f} m, deviation {found.sigma_m:.3f} m")
+    if output is not None:
+        found.save(output, source=str(log))
+        out.print(f"wrote {output}, for returns labelled {', '.join(map(str, found.settings().labels))}")
+
+
+def _rows(found: "Calibration") -> list[list[str]]:
+    rows: list[list[str]] = []
+    for name, part in (("measured", found.measured), ("simulated", found.simulated)):
+        if part is not None:
+            figures = (part.mean_m, part.variance_m2, part.own_variance_m2)
+            rows.append([name, f"{part.n:,}", *[f"{figure:.4f}" for figure in figures]])
+    if found.offset is not None:
+        pair = found.offset
+        rows.append(["beam by beam", f"{pair.n:,}", f"{pair.mean_m:.4f}", f"{pair.variance_m2:.4f}", "-"])
+    return rows

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command that repeats the papers' experiments."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from hedgerow.cli.app import app, out, print_table
+
+
+@app.command
+def reproduce(
+    name: str | None = None,
+    /,
+    *,
+    folder: Annotated[Path, Parameter(name=["--folder", "-o"])] = Path("out"),
+    size: int | None = None,
+    seed: int = 1,
+) -> None:
+    """Repeat an experiment of the papers and print its table beside theirs; without a name, list them.
+
+    Parameters
+    ----------
+    name
+        which experiment
+    folder
+        where to write the tables (NAME.md) and pictures; made if it does not exist
+    size
+        how many sweeps (mobile), measurements per direction (static) or the like; default: as the paper, scaled
+    seed
+        same seed, same answer
+    """
+    from hedgerow.errors import InputError
+    from hedgerow.io.atomic import atomic_file, make_folder
+    from hedgerow.reproduce.experiment import EXPERIMENTS, named
+
+    if name is None:
+        width = max(map(len, EXPERIMENTS)) + 2
+        for each, experiment in EXPERIMENTS.items():
+            out.print(f"{each.ljust(width)}{experiment.about}")
+        return
+    if size is not None and size < 1:
+        raise InputError(f"--size {size}: expected 1 or more")
+    experiment = named(name)
+    make_folder(folder)
+    outcome = experiment.run(folder, size, seed, out.print)
+    for table in outcome.tables:
+        out.print(f"\n{table.title}; * is the best of a row")
+        print_table(*table.to_text())
+    if outcome.text:
+        out.print(f"\n{outcome.text}")
+    path = folder / f"{name}.md"
+    with atomic_file(path) as temporary:
+        temporary.write_text(outcome.to_markdown() + "\n", encoding="utf-8")
+    for written in (*outcome.pictures, path):
+        out.print(f"wrote {written}")

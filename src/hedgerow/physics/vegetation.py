@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Vegetation response (004): range noise and second returns on whatever is labelled vegetation.
+
+A coarse model of a plant (a hull, a few cards, large leaves) returns ranges that are too smooth. 004 adds a normal
+number to the range of each return on vegetation, but never past the next solid thing behind it on the same beam, and
+gives that thing as the second return. "Solid" is all that is not labelled vegetation. This stands for detail that the
+model does not have; a world of real leaves and a beam of many sub-rays (`PhysicsWorld`) has that spread by itself.
+
+    response = VegetationResponse(world, VegetationSettings(labels=(70,), mean_m=0.0, sigma_m=1.0, dual=True))
+    log = response.fire(beams, seed=7, sensor=sensor)
+"""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from hedgerow.errors import FileError, InputError
+from hedgerow.log import Beams, Log, Returns
+from hedgerow.ranges import BLANK
+from hedgerow.sensor import Sensor, randomness
+from hedgerow.table import Columns
+from hedgerow.world.behind import first_behind
+from hedgerow.world.learned import LearnedWorld
+from hedgerow.world.scene import Progress, Scene
+
+Label = Annotated[int, Field(ge=0, le=65535)]
+Metres = Annotated[float, Field(allow_inf_nan=False)]
+Deviation = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+NEAREST_M = 0.001
+"""No range falls below this, even of a sensor without a minimum: a range is above 0."""
+_TAIL = 8.0
+"""A normal number is farther out than this with a probability of 1e-15."""
+_BLANK: dict[str, np.generic] = {"range_m": np.float32(np.inf), **BLANK}
+_ABSENT: Columns = dict.fromkeys(_BLANK)
+
+
+class VegetationSettings(BaseModel):
+    """What is vegetation, and how far its returns scatter."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    labels: Annotated[tuple[Label, ...], Field(min_length=1)] = (70,)
+    """Labels of vegetation; SemanticKITTI's is 70. All else is solid."""
+    mean_m: Metres | dict[Label, Metres] = 0.0
+    """Mean of what is added to a range [m]; one number, or one for each label."""
+    sigma_m: Deviation | dict[Label, Deviation] = 1.0
+    """Standard deviation of it [m]; 004 found about 1 m on bushes. One number, or one for each label."""
+    dual: bool = False
+    """Whether a pulse has two returns: on vegetation the second is the solid thing behind, else the first again."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        for name in ("mean_m", "sigma_m"):
+            value = getattr(self, name)
+            if isinstance(value, dict) and set(value) != set(self.labels):  # pyright: ignore[reportUnknownArgumentType]
+                raise ValueError(f"{name}: has values for other labels than labels, {sorted(self.labels)}")
+        return self
+
+    @classmethod
+    def load(cls, path: str | Path, **changes: Any) -> Self:
+        """Read the table [vegetation] of a TOML file, as `hedgerow calibrate vegetation` writes it.
+
+        Args:
+            path: the file; other tables in it are left alone.
+            changes: settings that replace those of the file, for example `dual=True`.
+
+        Raises:
+            FileError: missing, no TOML, without the table, or a setting is wrong; names it.
+        """
+        import tomllib
+
+        try:
+            table = tomllib.loads(Path(path).read_text(encoding="utf-8"))["vegetation"]
+            return cls(**(table | changes))
+        except OSError as error:
+            raise FileError(f"{path}: cannot be read ({error.strerror})") from error
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise FileError(f"{path}: is no TOML ({error})") from error
+        except (KeyError, TypeError):
+            raise FileError(f"{path}: has no table [vegetation]; hedgerow calibrate vegetation writes one") from None
+        except ValidationError as error:
+            first = error.errors()[0]
+            field = ".".join(str(part) for part in ("vegetation", *first["loc"]))
+            raise FileError(f"{path}: {field}: {first['msg']}, found {first['input']!r}") from None
+
+
+class SolidWorld(Protocol):
+    """A world that can be looked through: it has one native scene. SceneWorld, PhysicsWorld, LearnedWorld."""
+
+    @property
+    def scene(self) -> Scene:
+        """What beams are fired at."""
+        ...
+
+    def fire(
+        self,
+        beams: Beams,
+        seed: int = 0,
+        *,
+        sensor: Sensor | None = None,
+        threads: int = 0,
+        progress: Progress | None = None,
+    ) -> Log:
+        """Fire the beams and return them with one return each, labels included."""
+        ...
+
+
+class VegetationResponse:
+    """A world whose vegetation scatters ranges as 004 says."""
+
+    def __init__(self, world: SolidWorld, settings: VegetationSettings) -> None:
+        """Wrap a world.
+
+        Raises:
+            InputError: there is no scene in it, or it also remembers points, which have no labelled things behind them.
+        """
+        if not isinstance(getattr(world, "scene", None), Scene):
+            remedy = "give a SceneWorld, or a learned world loaded whole"
+            raise InputError(f"world: a {type(world).__name__} has no scene to look for solid things in; {remedy}")
+        if isinstance(world, LearnedWorld) and len(world.tables.get("points", ())) > 0:
+            raise InputError("world: remembers points, behind which nothing is known; learn another model than points")
+        self.world = world
+        self.settings = settings
+        self._is_vegetation = np.zeros(1 << 16, dtype=np.bool_)
+        self._is_vegetation[list(settings.labels)] = True
+
+    @property
+    def scene(self) -> Scene:
+        """What beams are fired at."""
+        return self.world.scene
+
+    def fire(
+        self,
+        beams: Beams,
+        seed: int = 0,
+        *,
+        sensor: Sensor | None = None,
+        threads: int = 0,
+        progress: Progress | None = None,
+    ) -> Log:
+        """Fire the beams through the world and let vegetation scatter the ranges.
+
+        Args:
+            beams: map frame, in any order; random numbers are keyed by seed and pulse.
+            seed: same seed, same answer, on any number of threads.
+            sensor: sets the log's sensor name and range limits; the world's own limits if None.
+            threads: 0 for all.
+            progress: called with the number of beams fired.
+
+        Returns:
+            (N,) returns, or (N, 2) if dual. A range that would leave the plant for a place nearer than the sensor sees
+            stays at the nearest; one that is carried beyond the farthest, with nothing solid on the way, is lost. A
+            pulse with nothing solid behind its vegetation has no second return.
+
+        Raises:
+            InputError: the world gives several returns per pulse, or no labels.
+        """
+        log = self.world.fire(beams, seed, sensor=sensor, threads=threads, progress=progress)
+        if log.returns.n_per_pulse > 1:
+            raise InputError(
+                f"world: gives {log.returns.n_per_pulse} returns per pulse; the vegetation response starts from one, "
+                "so choose a mode with one (first, strongest or last)"
+            )
+        label = log.returns.label
+        if label is None:
+            raise InputError("world: its returns have no labels, so none is known to be vegetation")
+        rows = np.flatnonzero(self._is_vegetation[label] & log.returns.hit)
+        noisy_m = self._noisy(log.returns.range_m[rows], label[rows], log.beams.pulse[rows], seed)
+        solid = self._solid(log, rows, noisy_m, seed, threads)
+        said = {"vegetation": self.settings.model_dump(mode="json")}
+        return replace(log, returns=self._returns(log, rows, noisy_m, solid), metadata=log.metadata | said)
+
+    def _noisy(
+        self, range_m: NDArray[np.float32], label: NDArray[np.uint16], pulse: NDArray[np.int64], seed: int
+    ) -> NDArray[np.float32]:
+        """Draw the ranges of returns on vegetation, as if nothing solid stood behind it."""
+        mean_m, sigma_m = (_by_label(value, label) for value in (self.settings.mean_m, self.settings.sigma_m))
+        draw = randomness.normal(seed, pulse, randomness.VEGETATION)
+        return (range_m + mean_m + sigma_m * draw).astype(np.float32)
+
+    def _solid(
+        self, log: Log, rows: NDArray[np.intp], noisy_m: NDArray[np.float32], seed: int, threads: int
+    ) -> dict[str, NDArray[Any]]:
+        """Find the next solid thing of these pulses, as far as it matters: columns of returns.
+
+        A world of single rays throws the same coins again, so nothing solid before the vegetation can be found. The
+        search starts a little nearer than the return if the range has noise of its own: it may lie behind the wall.
+        """
+        native, range_m = self.scene.native, log.returns.range_m[rows]
+        slack_m = np.float32(_TAIL) * (np.float32(native.max_sigma_m) + np.float32(native.max_sigma_per_m) * range_m)
+        near_m = np.maximum(range_m - slack_m, np.float32(0))
+        far_m = np.full(len(rows), log.max_range_m, dtype=np.float32)
+        if not self.settings.dual:  # what stands farther off than the noise reaches cannot limit it
+            far_m = np.minimum(far_m, np.maximum(noisy_m + slack_m, np.float32(0)))
+        reached = far_m >= near_m
+        near_m, far_m, beams = near_m[reached], far_m[reached], log.beams[rows[reached]]
+        found = first_behind(self.scene, beams, near_m, far_m, self.settings.labels, seed=seed, threads=threads)
+        columns: dict[str, NDArray[Any]] = {}
+        for name, blank in _BLANK.items():
+            columns[name] = np.full(len(rows), blank)
+            columns[name][reached] = getattr(found, name)
+        return columns
+
+    def _returns(
+        self, log: Log, rows: NDArray[np.intp], noisy_m: NDArray[np.float32], solid: dict[str, NDArray[Any]]
+    ) -> Returns:
+        floor_m, max_m = np.float32(max(log.min_range_m, NEAREST_M)), np.float32(log.max_range_m)
+        first = {name: column.copy() for name, column in log.returns.columns().items() if column is not None}
+        first["range_m"][rows] = np.maximum(np.minimum(noisy_m, solid["range_m"]), floor_m)
+        lost = rows[first["range_m"][rows] > max_m]
+        for name, column in first.items():
+            column[lost] = _BLANK[name]
+        if not self.settings.dual:
+            return Returns.trusted(_ABSENT | first)
+        unseen = (solid["range_m"] < floor_m) | (solid["range_m"] > max_m)
+        both: dict[str, NDArray[Any]] = {}
+        for name, column in first.items():
+            both[name] = np.stack([column, column], axis=1)
+            both[name][rows, 1] = np.where(unseen, _BLANK[name], solid[name])
+        return Returns.trusted(_ABSENT | both)
+
+
+def _by_label(value: float | dict[int, float], label: NDArray[np.uint16]) -> float | NDArray[np.float64]:
+    if not isinstance(value, dict):
+        return value
+    table = np.zeros(1 << 16)
+    table[list(value)] = list(value.values())
+    return table[label]

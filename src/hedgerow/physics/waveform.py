@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Full waveforms: what a receiver that records the whole signal is told, and what it gives.
+
+The signal of a pulse is the sum of Gaussian echoes, one for each sub-ray that met something, sampled by a clock that
+starts with the pulse. The engine finds its peaks (`cpp/waveform.hpp`); here are the settings and the recorded samples.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Nanoseconds = Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)]
+
+LIGHT_M_PER_NS = 0.299792458
+"""Speed of light [m/ns]."""
+
+
+def range_of_ns(time_ns: float) -> float:
+    """Return the range from which light comes back after this time [m]."""
+    return 0.5 * LIGHT_M_PER_NS * time_ns
+
+
+class WaveformSettings(BaseModel):
+    """Pulse and clock of a receiver that records waveforms."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    pulse_ns: Nanoseconds = 5.0
+    """Full width at half maximum of the pulse; 5 ns, common for 905 nm diodes, is 0.75 m of range."""
+    sample_ns: Nanoseconds = 1.0
+    """From one sample to the next; at most half the pulse, or peaks would be missed."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.sample_ns > self.pulse_ns / 2:
+            raise ValueError(f"sample_ns: {self.sample_ns:g} is more than half of pulse_ns, {self.pulse_ns:g}")
+        return self
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Waveforms:
+    """Recorded signals."""
+
+    samples: NDArray[np.float32]
+    """(N, K): light received, in the units of intensity: a wall's peak is its reflectance times cosine."""
+    range_m: NDArray[np.float64]
+    """(K,) range that each sample belongs to [m]."""

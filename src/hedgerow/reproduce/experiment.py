@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an experiment is and what it gives: every module of this folder that repeats one has the same `run`.
+
+    def run(folder: Path, size: int | None = None, seed: int = 1, say: Say = print) -> Outcome
+
+`folder` exists and takes the pictures; `size` scales the experiment (sweeps, measurements, positions; None: as the
+paper did, or as the module scales it); `say` is told what is going on. A new experiment is one module and one row in
+the table below; modules are imported when they are run.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from hedgerow.errors import InputError
+from hedgerow.reproduce.paper_table import PaperTable
+
+Say = Callable[[str], object]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Tables beside the paper's, words and further tables in Markdown, and the pictures that were drawn."""
+
+    tables: tuple[PaperTable, ...] = ()
+    text: str = ""
+    pictures: tuple[Path, ...] = ()
+
+    def to_markdown(self) -> str:
+        """Return the whole outcome as a Markdown document; pictures are linked by name."""
+        parts = [table.to_markdown() for table in self.tables]
+        parts += [self.text] if self.text else []
+        parts += [f"![{path.stem}]({path.name})" for path in self.pictures]
+        return "\n\n".join(parts)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One row of the table."""
+
+    module: str
+    about: str
+    options: tuple[tuple[str, str], ...] = ()
+    """Further arguments of its `run`, by name."""
+
+    def run(self, folder: Path, size: int | None, seed: int, say: Say) -> Outcome:
+        """Repeat the experiment."""
+        module = import_module(f"hedgerow.reproduce.{self.module}")
+        return module.run(folder, size, seed, say, **dict(self.options))
+
+
+EXPERIMENTS: Mapping[str, Experiment] = {
+    "static-targets": Experiment("static_targets", "000 Table 3: surface and voxel worlds of six targets 8 m away"),
+    "mobile-offroad": Experiment(
+        "mobile",
+        "000 Tables 5, 7, 9: six worlds of a trail, learned on one pass, compared on another",
+        (("site", "offroad"),),
+    ),
+    "mobile-urban": Experiment("mobile", "000 Tables 4, 6, 8: the same in a street", (("site", "urban"),)),
+    "vegetation-response": Experiment(
+        "vegetation_response", "004 Tables 1 and 2: calibration of the vegetation response, and what it costs"
+    ),
+    "voxel-size": Experiment("voxel_size", "000 Fig. 22: distance by the side of the voxels"),
+    "cost-maps": Experiment("cost_maps", "003 Fig. 10: one robot with four lidars finds its way through a courtyard"),
+}
+
+
+def named(name: str) -> Experiment:
+    """Return an experiment.
+
+    Raises:
+        InputError: there is none of that name.
+    """
+    if name not in EXPERIMENTS:
+        raise InputError(f"{name}: there is no such experiment; there are {', '.join(EXPERIMENTS)}")
+    return EXPERIMENTS[name]

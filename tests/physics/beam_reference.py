@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The slow, obvious beam: sub-ray directions, receiver and waveform straight from the words, one pulse at a time."""
+
+import numpy as np
+
+from hedgerow import Beams, Scene
+from hedgerow.sensor.config import Beam
+
+DIM = 1e-6  # light that black things count as, so that a mean is defined
+MORE = 1 + 1e-6  # of windows closer than this the nearest is the strongest
+
+
+def light_cone(spot="circular", horizontal_mrad=10.0, vertical_mrad=None, aperture_mm=0.0):
+    vertical_mrad = horizontal_mrad if vertical_mrad is None else vertical_mrad
+    return Beam(
+        spot=spot,
+        divergence_horizontal_mrad=float(horizontal_mrad),
+        divergence_vertical_mrad=float(vertical_mrad),
+        aperture_horizontal_mm=float(aperture_mm),
+        aperture_vertical_mm=float(aperture_mm),
+        wavelength_nm=905.0,
+    )
+
+
+def axis(direction):
+    direction = np.asarray(direction, dtype=float)
+    return direction / np.linalg.norm(direction, axis=-1, keepdims=True)
+
+
+def sub_ray_directions(direction, points, beam):
+    """Directions (S, 3) of the sub-rays of one pulse, and their offsets (S, 3) at the aperture."""
+    direction = axis(direction)
+    left = axis([-direction[1], direction[0], 0.0])
+    up = np.cross(direction, left)
+    tan = np.tan(np.array([beam.divergence_horizontal_mrad, beam.divergence_vertical_mrad]) * 1e-3 / 2)
+    half = np.array([beam.aperture_horizontal_mm, beam.aperture_vertical_mm]) * 1e-3 / 2
+    frame = np.stack([left, up])
+    return axis(direction + (points * tan) @ frame), (points * half) @ frame
+
+
+def wall(x_m, *, y=(-50.0, 50.0), z=(-50.0, 50.0), scene=None, **finish):
+    """A plane across the x axis."""
+    scene = Scene() if scene is None else scene
+    corners = [[x_m, y[0], z[0]], [x_m, y[1], z[0]], [x_m, y[1], z[1]], [x_m, y[0], z[1]]]
+    scene.add_mesh(corners, [[0, 1, 2], [0, 2, 3]], **finish)
+    return scene
+
+
+def ahead(n=1, origin=(0.0, 0.0, 0.0), **more):
+    return Beams.from_arrays(origins=origin, directions=np.tile([1.0, 0.0, 0.0], (n, 1)), **more)
+
+
+def received(range_m, light, mode, cutoff_m, threshold=0.0, max_returns=5):
+    """Returns of one pulse: list of (range, intensity, index of the brightest), nearest first.
+
+    Args:
+        range_m, light: (S,) of the sub-rays; inf where nothing was met.
+    """
+    hits = [i for i in np.argsort(range_m, kind="stable") if np.isfinite(range_m[i])]
+    share = 1 / len(range_m)
+
+    def bright(window):
+        return sum(light[i] for i in window) * MORE >= threshold
+
+    def reach(r):
+        return np.float32(np.float32(r) + np.float32(cutoff_m))
+
+    from_here = [[j for j in hits[k:] if range_m[j] <= reach(range_m[i])] for k, i in enumerate(hits)]
+    to_here = [[j for j in hits[: k + 1] if range_m[i] <= reach(range_m[j])] for k, i in enumerate(hits)]
+    windows = {"first": next((w for w in from_here if bright(w)), None)}
+    windows["last"] = next((w for w in reversed(to_here) if bright(w)), None)
+    strongest = None
+    for window in from_here:
+        if strongest is None or sum(light[window]) > MORE * sum(light[strongest]):
+            strongest = window
+    windows["strongest"] = strongest if strongest and bright(strongest) else None
+    if mode == "all":
+        chosen, start = [], 0
+        while start < len(hits) and len(chosen) < max_returns:
+            window = from_here[start]
+            if bright(window):
+                chosen.append(window)
+                start = hits.index(window[-1])
+            start += 1
+    else:
+        chosen = [windows[name] for name in mode.split("+")]
+        chosen = [w for i, w in enumerate(chosen) if w and w not in chosen[:i]]
+    echoes = []
+    for window in chosen:
+        weight = np.array([light[i] + DIM * share for i in window])
+        mean = float((weight * [float(range_m[i]) for i in window]).sum() / weight.sum())
+        echoes.append((mean, float(sum(light[i] for i in window)), max(window, key=lambda i: (light[i], -range_m[i]))))
+    return sorted(echoes)
+
+
+def recorded(range_m, light, at_m, fwhm_m):
+    """The signal of one pulse at (K,) ranges: a Gaussian for each sub-ray that met something."""
+    signal = np.zeros(len(at_m))
+    for r, strength in zip(range_m, light, strict=True):
+        if np.isfinite(r):
+            signal += (strength + DIM / len(range_m)) * np.exp(-4 * np.log(2) * ((at_m - r) / fwhm_m) ** 2)
+    return signal
+
+
+def highest(signal, threshold=0.0):
+    """Local maxima of a finely sampled signal."""
+    inner = signal[1:-1]
+    top = (inner > signal[:-2]) & (inner >= signal[2:]) & (inner >= threshold) & (inner >= 1e-6 * signal.max())
+    return np.nonzero(top)[0] + 1
