@@ -24,7 +24,7 @@ def learn(
     Parameters
     ----------
     log
-        a Parquet log, file or folder; larger than memory is fine
+        a log of any format; larger than memory is fine, and Parquet is fastest
     world
         the folder to write, by custom NAME.world
     model
@@ -36,7 +36,7 @@ def learn(
     from hedgerow.progress import stage_bar
 
     start = time.perf_counter()
-    parameters = dict(_setting(text) for text in settings or [])
+    parameters = dict(setting(text) for text in settings or [])
     with stage_bar() as progress:
         learned = hr.learn(log, model, progress=progress, **parameters)
         learned.save(world)
@@ -47,7 +47,8 @@ def learn(
     out.print(f"wrote {world} ({size.parameters:,} parameters, {size.bytes / 1e6:.1f} MB in memory)")
 
 
-def _setting(text: str) -> tuple[str, Any]:
+def setting(text: str) -> tuple[str, Any]:
+    """Take NAME=VALUE apart; the value is JSON, or a word."""
     import json
 
     from hedgerow.errors import InputError
