@@ -64,6 +64,41 @@ FORMATS = (
         markers=("velodyne/*.bin",),
         options=(*_PLACING, *_CLOUDS, "rate_hz"),
     ),
+    Format(
+        "pcd-folder",
+        "folder of PCD files, one per sweep in the frame of the sensor, and a trajectory (poses.tum in it)",
+        "hedgerow.io.pcd_folder",
+        markers=("*.pcd",),
+        options=(*_PLACING, *_CLOUDS, "rate_hz"),
+        packages=("pypcd4",),
+    ),
+    Format(
+        "pcd",
+        "a single PCD file in map coordinates",
+        "hedgerow.io.pcd",
+        (".pcd",),
+        magic=(b"# .PCD", b"VERSION"),
+        options=(*_PLACING, "scanner_m"),
+        packages=("pypcd4",),
+    ),
+    Format(
+        "ply",
+        "a PLY file of points in map coordinates",
+        "hedgerow.io.ply",
+        (".ply",),
+        magic=(b"ply",),
+        options=(*_PLACING, "scanner_m"),
+        packages=("trimesh",),
+    ),
+    Format(
+        "las",
+        "LAS or LAZ file: return numbers, classes, GPS time",
+        "hedgerow.io.las",
+        (".las", ".laz"),
+        magic=(b"LASF",),
+        options=(*_PLACING, "scanner_m"),
+        packages=("laspy",),
+    ),
 )
 BY_NAME = {each.name: each for each in FORMATS}
 EXTRA = "formats"

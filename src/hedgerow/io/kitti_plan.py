@@ -18,13 +18,7 @@ ELEVATION_BIAS_DEG = 0.205
 
 def kitti_settings(options: ReadOptions, origin_m: NDArray[np.float64], arrays: list[str]) -> Settings:
     """Return sensor, limits and map origin of a KITTI recording."""
-    return Settings(
-        sensor=options.sensor or SENSOR,
-        min_range_m=options.min_range_m or 0.0,
-        max_range_m=MAX_RANGE_M if options.max_range_m is None else options.max_range_m,
-        map_origin_m=origin_m,
-        arrays=arrays,
-    )
+    return options.applied(Settings(sensor=SENSOR, max_range_m=MAX_RANGE_M, map_origin_m=origin_m, arrays=arrays))
 
 
 def kitti_plan(options: ReadOptions, name: str, *, compensated: bool, notes: dict[str, Any] | None = None) -> Plan:

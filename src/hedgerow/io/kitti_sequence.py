@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from hedgerow.errors import FileError
 from hedgerow.frames import Pose, Trajectory, poses_from_matrices
 from hedgerow.io.clouds import Cloud, CloudSource, Frame, Plan
+from hedgerow.io.folder_plan import folder_plan
 from hedgerow.io.kitti_bin import numbered_files, read_bin, read_labels
 from hedgerow.io.kitti_plan import kitti_plan, kitti_settings
 from hedgerow.io.kitti_text import read_calibration
@@ -58,15 +59,7 @@ def _settings(options: ReadOptions, sidecar: Sidecar | None, arrays: list[str]) 
     if sidecar is None:
         origin_m = np.array(options.map_origin_m or [0.0, 0.0, 0.0])
         return kitti_settings(options, origin_m, arrays), kitti_plan(options, "kitti", compensated=True)
-    from dataclasses import replace
-
-    from hedgerow.io.folder_plan import folder_plan
-
-    settings = sidecar.settings(arrays)
-    if options.max_range_m is not None or options.min_range_m is not None:
-        far = settings.max_range_m if options.max_range_m is None else options.max_range_m
-        settings = replace(settings, max_range_m=far, min_range_m=options.min_range_m or settings.min_range_m)
-    return settings, folder_plan(options, sidecar, "kitti")
+    return options.applied(sidecar.settings(arrays)), folder_plan(options, sidecar, "kitti")
 
 
 def _stamps(path: Path, numbers: list[int]) -> dict[int, int]:

@@ -5,6 +5,7 @@ One list for all formats, for `open_log(path, trajectory="poses.tum")` and `hedg
 takes only some of them (the table in formats.py says which) and refuses the others.
 """
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hedgerow.errors import InputError
 from hedgerow.frames import Pose, Trajectory
+from hedgerow.io.source import Settings
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
@@ -44,6 +46,16 @@ class ReadOptions(BaseModel):
     """Added to the elevation of all beams. Default: 0.205 for KITTI, whose calibration is off by that, else 0."""
     map_origin_m: list[Finite] | None = Field(default=None, min_length=3, max_length=3)
     """Subtracted from outer coordinates to get those of the map [m]. Default: near the first point or pose."""
+
+    def applied(self, settings: Settings) -> Settings:
+        """Return settings with those of the options that are given."""
+        given: dict[str, Any] = {
+            "sensor": self.sensor,
+            "min_range_m": self.min_range_m,
+            "max_range_m": self.max_range_m,
+        }
+        changes = {name: value for name, value in given.items() if value is not None}
+        return replace(settings, **changes)
 
     @property
     def mount_pose(self) -> Pose:
