@@ -101,7 +101,8 @@ class FiringSource(SweepSource):
         beams = Beams(origin_m, direction, time_ns, ring, of_sweep, pulse_ids(number, len(time_ns)))
         if self.n_per_pulse == 1:
             range_m, columns = range_m[:, 0], {name: each[:, 0] for name, each in columns.items()}
-        return self.settings.log(beams, Returns(range_m, **columns))[keep]
+        # Before the log is made: it refuses ranges outside its limits.
+        return self.settings.log(beams[keep], Returns(range_m, **columns)[keep])
 
 
 def _nearest_first(firings: Firings, settings: Settings) -> tuple[NDArray[np.float32], dict[str, NDArray[np.generic]]]:
