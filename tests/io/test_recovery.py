@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose
 import hedgerow as hr
 from hedgerow.demo import lane_trajectory, lane_world
 from hedgerow.frames import Pose
+from hedgerow.io.convert import convert
 from hedgerow.io.kitti_bin import read_bin
 from hedgerow.io.recovery import NotRecovered, Recovery
 from hedgerow.io.recovery.lasers import fit_lattice, fit_line
@@ -118,6 +119,19 @@ def test_moving_sweeps_written_as_kitti_come_back_with_their_misses(world, tmp_p
         )
         # The sensor moves 50 cm in a sweep; poses between sweeps are interpolated, the lane swerves by millimetres.
         assert np.ptp(sweep.beams.origin_m[:, 0]) == pytest.approx(np.ptp(true.beams.origin_m[:, 0]), abs=0.01)
+
+
+@pytest.mark.skipif(not DRIVE.is_dir(), reason="needs the recording in ../shared/data")
+@pytest.mark.parametrize("format", ["kitti", "pcd-folder"])
+def test_real_drive_written_and_read_again_keeps_its_misses(tmp_path, format):
+    raw = hr.open_log(DRIVE)
+    convert(raw, tmp_path / "seq", format=format, sweeps=range(62, 65))
+    again = hr.read_log(tmp_path / "seq")
+    before = raw.read(range(62, 65))
+    assert len(again) == pytest.approx(len(before), rel=0.002)
+    assert np.count_nonzero(again.returns.hit) == np.count_nonzero(before.returns.hit)
+    wrong_kind = hr.open_log(tmp_path / "seq", compensated=False)
+    assert "not recovered" in wrong_kind.metadata["recovery"]["summary"]  # the motion is still in it
 
 
 @pytest.mark.skipif(not DRIVE.is_dir(), reason="needs the recording in ../shared/data")

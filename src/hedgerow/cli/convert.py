@@ -72,7 +72,7 @@ def _convert(
     from hedgerow.cli.worlds import setting
     from hedgerow.io import open_log
     from hedgerow.io.convert import convert as copy
-    from hedgerow.io.describe import recovery_text
+    from hedgerow.io.describe import count, recovery_text
     from hedgerow.io.formats import format_of
     from hedgerow.progress import progress_bar
 
@@ -89,8 +89,8 @@ def _convert(
     chosen, total = _chosen(sweeps), len(opened.sweeps)
     with progress_bar("converting", total if chosen is None else len(set(opened.sweeps.tolist()) & set(chosen))) as bar:
         done = copy(opened, target, format=write_as, sweeps=chosen, trajectory=written, progress=bar)
-    share = f"{done.n_returns:,} returns" if done.n_beams else "no returns"
-    out.print(f"wrote {target}: {done.n_sweeps:,} sweeps, {done.n_beams:,} beams, {share}")
+    amounts = count(done.n_sweeps, "sweep"), count(done.n_beams, "beam"), count(done.n_returns, "return")
+    out.print(f"wrote {target}: {', '.join(amounts)}")
     text = recovery_text(done.metadata)
     if text:
         out.print(f"missing returns: {text}")

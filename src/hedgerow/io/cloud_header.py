@@ -45,7 +45,7 @@ def header_of(text: str | None, path: object) -> dict[str, Any]:
             raise ValueError("map_origin_m or metadata")
         return content
     except (KeyError, TypeError, ValueError) as error:
-        raise FileError(f"{path}: what Hedgerow wrote into its header is damaged ({error!r})") from None
+        raise FileError(f"{path}: what Hedgerow wrote into its header is damaged ({str(error)[:100]})") from None
 
 
 def settings_of(header: dict[str, Any], columns: Columns, options: ReadOptions, name: str) -> Settings:

@@ -115,7 +115,9 @@ class CloudSource(SweepSource):
         self._trajectory = trajectory
         self._recovery, recovered = self._fit()
         motion = "compensated" if plan.compensated else "raw"
-        notes = {"motion": motion, "elevation_bias_deg": round(float(np.rad2deg(plan.elevation_bias_rad)), 6)}
+        notes: dict[str, Any] = {"motion": motion}
+        notes["elevation_bias_deg"] = round(float(np.rad2deg(plan.elevation_bias_rad)), 6)
+        notes["turn"] = {"start_deg": round(float(np.rad2deg(plan.start_rad)), 6), "clockwise": plan.clockwise}
         self.metadata = settings.metadata | plan.metadata | notes | {"recovery": recovered}
         self.settings = replace(settings, metadata=self.metadata)
 

@@ -87,10 +87,10 @@ def _describe_log(path: Path) -> dict[str, str]:
     per_beam = f", up to {file.n_per_pulse} each" if file.n_per_pulse > 1 else ""
     limits = f"limits {file.min_range_m:g} to {file.max_range_m:g} m"
     seed = {"Seed": str(metadata.pop("seed"))} if "seed" in metadata else {}
-    of_sweeps = f"{tally.n_beams:,} in {_count(looked, 'sweep')}"
+    of_sweeps = f"{tally.n_beams:,} in {count(looked, 'sweep')}"
     numbers = f" ({sweeps[0]} to {sweeps[-1]})" if len(sweeps) else ""
     if looked < len(sweeps):
-        of_sweeps += f" looked at, of {_count(len(sweeps), 'sweep')}"
+        of_sweeps += f" looked at, of {count(len(sweeps), 'sweep')}"
     ranges = f"{tally.near_m:.3f} to {tally.far_m:.3f} m" if tally.n_returns else "none"
     return {
         "File": _file_text(path, file),
@@ -125,7 +125,7 @@ def _tallied(file: LogSource) -> tuple[_Tally, int, NDArray[np.int32]]:
 
 def _file_text(path: Path, file: LogSource) -> str:
     if isinstance(file, LogFile):
-        return f"{path}, log in {_count(file.n_parts, 'Parquet file')}, {_size(file.size_bytes)}"
+        return f"{path}, log in {count(file.n_parts, 'Parquet file')}, {_size(file.size_bytes)}"
     files = [each for each in path.rglob("*") if each.is_file()] if path.is_dir() else [path]
     size = _size(sum(each.stat().st_size for each in files))
     return f"{path}, log in {format_of(path, reading=True).name}, {size}"
@@ -157,7 +157,8 @@ def _span(start_ns: int, end_ns: int) -> str:
     return f"{stamp_text(start_ns)} to {stamp_text(end_ns)} s ({(end_ns - start_ns) / 1e9:.6g} s)"
 
 
-def _count(number: int, noun: str) -> str:
+def count(number: int, noun: str) -> str:
+    """Say how many, with the noun in the plural unless it is one."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 

@@ -91,14 +91,16 @@ class LasFile(SweepSource):
         """Give chunks that end between two pulses: rows of the last time wait for the next chunk."""
         waiting: Columns | None = None
         for chunk in self._chunks(_AT_ONCE):
-            columns = chunk if waiting is None else _joined([waiting, chunk])
-            cut = len(columns["x"])
-            if "time" in columns and cut:
-                other = np.flatnonzero(columns["time"] != columns["time"][-1])
-                cut = int(other[-1]) + 1 if len(other) else 0
-            waiting = {name: column[cut:] for name, column in columns.items()}
-            yield {name: column[:cut] for name, column in columns.items()}
-        if waiting is not None and len(waiting["x"]):
+            if waiting is None:
+                waiting = chunk
+                continue
+            cut = len(waiting["x"])
+            if "time" in waiting and cut:
+                other = np.flatnonzero(waiting["time"] != waiting["time"][-1])
+                cut = int(other[-1]) + 1 if len(other) else cut
+            yield {name: column[:cut] for name, column in waiting.items()}
+            waiting = _joined([{name: column[cut:] for name, column in waiting.items()}, chunk])
+        if waiting is not None:
             yield waiting
 
     def _by_sweep(self) -> Iterator[tuple[int, Columns]]:

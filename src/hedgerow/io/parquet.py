@@ -171,7 +171,7 @@ def _reading(path: Path) -> Generator[None]:
         yield
     except FileNotFoundError:
         raise FileError(f"{path}: no such file") from None
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0]
         raise FileError(f"{path}: not a Parquet file, or damaged ({reason})") from error
 

@@ -8,7 +8,7 @@ anybody a data set.
 import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -40,10 +40,10 @@ class Sidecar:
 
     @classmethod
     def of(cls, log: Log, kind: str) -> "Sidecar":
-        """Take over the settings of a log; the sensor's turn comes from the catalogue, if it is there."""
+        """Take over the settings of a log; how it turns comes from its metadata, else from the catalogue."""
         x, y, z = log.map_origin_m.tolist()
         limit = log.max_range_m if np.isfinite(log.max_range_m) else None
-        start_deg, clockwise = _turn_of(log.sensor)
+        start_deg, clockwise = _turn_of(log)
         return cls(kind, log.sensor, log.min_range_m, limit, (x, y, z), start_deg, clockwise, dict(log.metadata))
 
     def settings(self, arrays: list[str]) -> Settings:
@@ -82,7 +82,7 @@ class Sidecar:
             spans = {key: (int(first), int(last)) for key, (first, last) in content.pop("spans_ns").items()}
             return cls(map_origin_m=(x, y, z), spans_ns=spans, **content)
         except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
-            raise FileError(f"{path}: is damaged ({error!r})") from error
+            raise FileError(f"{path}: is damaged ({type(error).__name__}: {str(error)[:100]})") from error
 
 
 def require_ours(path: Path) -> None:
@@ -91,11 +91,14 @@ def require_ours(path: Path) -> None:
         raise FileError(f"{path}: the folder is there and Hedgerow did not write it (no {NAME}); choose another name")
 
 
-def _turn_of(sensor: str) -> tuple[float, bool]:
+def _turn_of(log: Log) -> tuple[float, bool]:
     from hedgerow.sensor import Sensor
 
+    noted = cast("dict[str, Any]", log.metadata.get("turn", {}))  # by clouds.py
+    if set(noted) == {"start_deg", "clockwise"}:
+        return float(noted["start_deg"]), bool(noted["clockwise"])
     try:
-        pattern = Sensor.named(sensor).config.pattern
+        pattern = Sensor.named(log.sensor).config.pattern
     except InputError:
         return 180.0, True
     return float(getattr(pattern, "start_azimuth_deg", 180.0)), pattern.turns == "clockwise"
