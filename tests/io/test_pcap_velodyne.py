@@ -48,7 +48,7 @@ def test_one_return_lies_where_the_manual_says(tmp_path):
     np.testing.assert_allclose(log.points()[0], expected, atol=2e-6)  # float32 directions at 10 m
     assert log.beams.ring[3 * 32 + 1] == 8
     since_ns = log.beams.time_ns[3 * 32 + 1] - log.beams.time_ns[0]
-    assert since_ns == round(3 * 110_592 + 2_304)
+    assert since_ns == (3 * 110_592 + 2_304)
 
 
 # Where the other decoder lets beams begin: below or above the centre of the lens by this times tan(elevation). The

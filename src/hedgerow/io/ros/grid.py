@@ -20,6 +20,7 @@ SURE_RAD = np.deg2rad(0.3)
 """Root mean square error of the directions above which empty cells are not believed: about a step of most lidars."""
 _MIN_POINTS = 20  # of a laser, to know where it points
 _MIN_COLUMNS = 8
+_ROUNDS = 8  # columns and lasers in turn; each is several times nearer than the one before
 
 Floats = NDArray[np.float64]
 
@@ -115,7 +116,7 @@ def _azimuths(azimuth: Floats, hit: NDArray[np.bool_]) -> Floats:
     """Return the (K, C) azimuths of all cells: the rotor's at each column and a constant for each laser."""
     of_laser = np.zeros(len(azimuth))
     rotor, there = np.zeros(azimuth.shape[1]), hit.any(axis=0)
-    for _ in range(4):
+    for _ in range(_ROUNDS):
         rotor[there] = np.unwrap(_mean_angle(azimuth - of_laser[:, None], hit, axis=0)[there])
         rotor = _filled(rotor, there)
         of_laser = np.where(hit.any(axis=1), _mean_angle(azimuth - rotor, hit, axis=1), 0.0)
@@ -155,7 +156,7 @@ def _cell_times(
     base = int(time_ns[hit].min())
     since = np.where(hit, time_ns - base, 0).astype(np.float64)
     there, late, column = hit.any(axis=0), np.zeros(len(hit)), np.zeros(n_columns)
-    for _ in range(3):
+    for _ in range(_ROUNDS):
         each = np.where(hit, since - late[:, None], 0).sum(axis=0) / np.maximum(hit.sum(axis=0), 1)
         column = _filled(each, there)
         late = np.where(hit, since - column, 0).sum(axis=1) / np.maximum(hit.sum(axis=1), 1)

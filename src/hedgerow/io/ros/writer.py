@@ -36,6 +36,7 @@ POINTS = "/points"
 ABOUT = "/hedgerow/log"
 MAP, BASE, LIDAR = "map", "base_link", "lidar"
 _STRING = "std_msgs/msg/String"
+_KNOTS = 50  # poses in a sweep that are taken from the origins of its pulses
 _LATEST_NS = 2**31 * 1_000_000_000  # ROS 2 counts seconds in 31 bits
 
 
@@ -52,8 +53,7 @@ class BagWriter(LogSink):
 
         Args:
             path: the file to make; an old one is replaced.
-            trajectory: T_map_sensor. Default: the sensor has the axes of the map and moves evenly from the origin of
-                the first pulse of a sweep to that of the last.
+            trajectory: T_map_sensor. Default: the sensor has the axes of the map and is where its pulses begin.
         """
         self._path = Path(path)
         self._is_ros1 = self._path.suffix.lower() == ".bag"
@@ -137,8 +137,7 @@ class BagWriter(LogSink):
         """Return times, positions and quaternions of the sensor from the first pulse of a sweep to the last."""
         ends = np.array([start_ns, max(end_ns, start_ns + 1)], np.int64)
         if self._trajectory is None:
-            order = np.argsort(sweep.beams.time_ns, kind="stable")
-            return ends, sweep.beams.origin_m[order[[0, -1]]], np.tile([0.0, 0.0, 0.0, 1.0], (2, 1))
+            return _from_origins(sweep, ends)
         path = self._trajectory
         if start_ns < path.start_ns or end_ns > path.end_ns:
             raise InputError(
@@ -201,3 +200,15 @@ class BagWriter(LogSink):
     def _require_some(self) -> None:
         if self._like is None:
             raise FileError(f"{self._path}: nothing was appended; append at least one sweep")
+
+
+def _from_origins(
+    sweep: Log, ends_ns: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return times, positions and quaternions of a sensor that is known by the origins of its pulses alone."""
+    time_ns, first = np.unique(sweep.beams.time_ns, return_index=True)
+    chosen = np.unique(np.linspace(0, len(time_ns) - 1, _KNOTS).round().astype(int))
+    time_ns, position_m = time_ns[chosen], sweep.beams.origin_m[first[chosen]]
+    if len(time_ns) == 1:
+        time_ns, position_m = ends_ns, np.repeat(position_m, 2, axis=0)
+    return time_ns, position_m, np.tile([0.0, 0.0, 0.0, 1.0], (len(time_ns), 1))
