@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bags of all kinds: clouds in the fields of several drivers, poses from TF, odometry, poses and files, packets."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from bag_maker import HESAI, KINDS, OUSTER, START_NS, VELODYNE, Maker, drive, points_at, rows_of
 from packet_maker import velodyne_drive, velodyne_pcap
 
 import hedgerow as hr
+from hedgerow import rotation
 from hedgerow.errors import FileError
 
 STANDING = {"static": True}
@@ -268,3 +272,54 @@ def test_nan_points_are_left_out(tmp_path):
     maker = Maker("bag")
     maker.cloud(rows, START_NS)
     assert len(hr.read_log(maker.write(tmp_path), **STANDING)) == 48
+
+
+@pytest.mark.parametrize("name", ["hdl-32e", "os1-64"])
+def test_missing_returns_of_a_known_lidar_are_recovered_from_plain_clouds(tmp_path, name):
+    path_in_map = hr.Trajectory.from_poses([0, 10**9], [hr.Pose(), hr.Pose.from_xyz_rpy([5, 0, 0], [0, 0, 0.3])])
+    beams = hr.Sensor.named(name).drive(path_in_map).select(sweep=[1, 2])
+    rng = np.random.default_rng(1)
+    # One in ten: low beams that never return within a degree would be taken for ones that the vehicle hides.
+    range_m = np.where(rng.random(len(beams)) < 0.1, np.inf, rng.uniform(3, 60, len(beams)))
+    position, turn = path_in_map.at(beams.time_ns)
+    maker = Maker("mcap")
+    for sweep in (1, 2):
+        chosen = (beams.sweep == sweep) & np.isfinite(range_m)
+        points = beams.origin_m[chosen] + beams.direction[chosen] * range_m[chosen, None]
+        points = rotation.rotate(rotation.conjugate(turn[chosen]), points - position[chosen])
+        rows = rows_of(VELODYNE, len(points))
+        for k, axis in enumerate("xyz"):
+            rows[axis] = points[:, k]
+        start = int(beams.time_ns[beams.sweep == sweep].min())
+        rows["ring"], rows["time"] = beams.ring[chosen], (beams.time_ns[chosen] - start) * 1e-9
+        maker.cloud(rows, start)
+    path = maker.write(tmp_path)
+    source = hr.open_log(path, trajectory=path_in_map, sensor=name)
+    assert source.metadata["recovery"]["summary"].startswith("recovered; 100.00% of the points")
+    log = source.read(1)
+    expected = range_m[beams.sweep == 2]
+    assert len(log) == len(expected)
+    assert np.isinf(log.returns.range_m).sum() == np.isinf(expected).sum()
+    # Without the name of the lidar nothing is made up.
+    assert np.isfinite(hr.read_log(path, trajectory=path_in_map).returns.range_m).all()
+
+
+def test_convert_on_the_command_line(tmp_path):
+    maker = drive("bag", tf=False)
+    maker.cloud(points_at(0), START_NS, topic="/rear")
+    path = maker.write(tmp_path)
+    command = [
+        sys.executable,
+        "-c",
+        "from hedgerow.cli import main; main()",
+        "convert",
+        str(path),
+        str(tmp_path / "out.mcap"),
+    ]
+    done = subprocess.run([*command, "--topic", "/velodyne_points", "--static"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "3 sweeps, 150 beams, 150 returns" in " ".join(done.stdout.split())
+    assert len(hr.read_log(tmp_path / "out.mcap")) == 150
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "several topics of clouds; choose topic= /rear, /velodyne_points" in " ".join(done.stderr.split())

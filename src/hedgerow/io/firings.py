@@ -8,6 +8,7 @@ firings of one sweep in the frame of the sensor; here they get their poses and b
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +39,7 @@ class Firings:
     """(P,)"""
     time_ns: NDArray[np.int64]
     """(P,)"""
-    intensity: NDArray[np.floating] | None = None
+    intensity: NDArray[np.floating] | NDArray[np.integer] | None = None
     """(P, R) as the sensor reports it."""
     label: NDArray[np.uint16] | None = None
     """(P, R) semantic classes."""
@@ -105,7 +106,7 @@ class FiringSource(SweepSource):
         return self.settings.log(beams[keep], Returns(range_m, **columns)[keep])
 
 
-def _nearest_first(firings: Firings, settings: Settings) -> tuple[NDArray[np.float32], dict[str, NDArray[np.generic]]]:
+def _nearest_first(firings: Firings, settings: Settings) -> tuple[NDArray[np.float32], dict[str, Any]]:
     """Return (P, R) ranges within the far limit, each once and nearest first, and what stands beside them."""
     range_m = firings.range_m.astype(np.float32)
     range_m[~(range_m <= settings.max_range_m)] = np.inf
@@ -114,7 +115,7 @@ def _nearest_first(firings: Firings, settings: Settings) -> tuple[NDArray[np.flo
     # With two returns asked for, a sensor that got one tells it twice.
     range_m[:, 1:][range_m[:, 1:] == range_m[:, :-1]] = np.inf
     missing = np.isinf(range_m)
-    columns: dict[str, NDArray[np.generic]] = {}
+    columns: dict[str, Any] = {}
     if firings.intensity is not None:
         intensity = np.take_along_axis(firings.intensity.astype(np.float32), order, axis=1)
         columns["intensity"] = np.where(missing, np.float32(np.nan), intensity)

@@ -160,7 +160,8 @@ class Capture:
             if kind == _INTERFACE:
                 section.interfaces.append(_interface(section.order, body))
             if kind == _ENHANCED:
-                number, high, low, length, whole = struct.unpack_from(section.order + "5I", body)
+                numbers: tuple[int, ...] = struct.unpack_from(section.order + "5I", body)
+                number, high, low, length, whole = numbers
                 link, over, under = section.interfaces[number]
                 time_ns = ((high << 32) + low) * over // under
                 return _Record(at, time_ns, link, body[20 : 20 + length], length < whole)

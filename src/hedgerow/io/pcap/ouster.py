@@ -191,7 +191,7 @@ class OusterSweeps:
             origin_m.reshape(-1, 3),
             direction.reshape(-1, 3),
             np.where(steps > 0, steps * self.layout.range_step_m, np.inf),
-            np.tile(np.arange(k), n),
+            np.tile(np.arange(k, dtype=np.int64), n),
             np.repeat(time_ns, k),
             np.stack(reflectivity, axis=-1).reshape(n * k, -1),
         )

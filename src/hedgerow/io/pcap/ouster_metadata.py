@@ -8,7 +8,7 @@ Ouster software manual, "lidar range to XYZ": angles turn clockwise, ranges coun
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,7 +105,7 @@ class OusterMetadata:
             FileError: it cannot be read, is no JSON, or lacks something; names the field.
         """
         try:
-            content = json.loads(Path(path).read_text(encoding="utf-8"))
+            content: object = json.loads(Path(path).read_text(encoding="utf-8"))
         except OSError as error:
             raise FileError(f"{path}: cannot read ({error.strerror or error})") from error
         except (ValueError, RecursionError) as error:
@@ -113,7 +113,7 @@ class OusterMetadata:
         if not isinstance(content, dict):
             raise FileError(f"{path}: holds no table; expected the metadata of an Ouster lidar")
         try:
-            found = _Metadata.model_validate(_flat(content))
+            found = _Metadata.model_validate(_flat(cast("dict[str, Any]", content)))
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"]))
@@ -155,7 +155,7 @@ def _flat(content: dict[str, Any]) -> dict[str, Any]:
     for section in ("beam_intrinsics", "lidar_intrinsics", "sensor_info", "config_params"):
         inner = content.get(section)
         if isinstance(inner, dict):
-            flat |= {str(key): value for key, value in inner.items() if key not in flat}
+            flat = cast("dict[str, Any]", inner) | flat
     flat.setdefault("data_format", content.get("lidar_data_format"))
     mode = flat.get("lidar_mode")
     if flat["data_format"] is None and isinstance(mode, str):  # before firmware 2.0 the mode said it all

@@ -136,7 +136,8 @@ def decode(
     late_us = np.arange(per_block)[:, None] * model.slot_us + model.late_us
     per_us = _speed(azimuth, block_us)
     turned = azimuth[:, :, None, None] + per_us[:, :, None, None] * late_us
-    since_us = np.arange(n_blocks)[:, None, None] * block_us + late_us
+    block: NDArray[np.int64] = np.arange(n_blocks, dtype=np.int64)
+    since_us = block[:, None, None] * block_us + late_us
     time_ns = start_ns[:, None, None, None] + np.rint(since_us * 1e3).astype(np.int64)
     points = blocks["point"].reshape(n_packets, n_blocks, pair, per_block, n_lasers)
     steps = np.moveaxis(points["distance"], 2, -1).reshape(-1, pair)

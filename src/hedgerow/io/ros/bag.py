@@ -121,9 +121,8 @@ class Bag:
         from rosbags.rosbag1 import Reader as Reader1
         from rosbags.rosbag2 import Reader as Reader2
 
-        with self._guarded():
-            with (Reader1 if self.is_ros1 else Reader2)(self.path) as reader:
-                yield reader
+        with self._guarded(), (Reader1 if self.is_ros1 else Reader2)(self.path) as reader:
+            yield reader
 
     @contextmanager
     def _guarded(self, where: str = "") -> Generator[None]:

@@ -158,7 +158,8 @@ def returns_per_pulse(points: Points) -> int:
     unit = xyz[order] / np.linalg.norm(xyz[order], axis=1, keepdims=True)
     apart = np.linalg.norm(np.diff(unit, axis=0), axis=1)
     _, counts = np.unique(np.stack([time_ns, ring]), axis=1, return_counts=True)
-    alike = same.any() and float(np.mean(apart[same] < _SAME_RAD)) > 0.95
+    n_same = int(np.count_nonzero(same))
+    alike = n_same > 0 and np.count_nonzero(apart[same] < _SAME_RAD) > 0.95 * n_same
     return int(counts.max()) if alike and counts.max() <= _MOST_RETURNS else 1
 
 
@@ -171,7 +172,8 @@ def _grouped(
     new[1:] = (np.diff(time_ns[order]) != 0) | (np.diff(ring[order]) != 0)
     pulse, slot = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
     pulse[order] = np.cumsum(new) - 1
-    slot[order] = np.arange(len(order)) - np.flatnonzero(new)[np.cumsum(new) - 1]
+    place: NDArray[np.int64] = np.arange(len(order), dtype=np.int64)
+    slot[order] = place - np.flatnonzero(new)[np.cumsum(new) - 1]
     return pulse, slot
 
 

@@ -7,6 +7,7 @@ tells how sure the directions of the empty ones are.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,8 +52,15 @@ def by_laser(points: Points) -> Points:
         return points
     return Points(
         points.xyz.swapaxes(0, 1),
-        *(None if each is None else each.T for each in (points.intensity, points.ring, points.time_ns, points.label)),
+        _turned(points.intensity),
+        _turned(points.ring),
+        _turned(points.time_ns),
+        _turned(points.label),
     )
+
+
+def _turned(values: Any) -> Any:
+    return None if values is None else values.T
 
 
 def fill(points: Points, start_ns: int, end_ns: int) -> Filled:
@@ -66,47 +74,56 @@ def fill(points: Points, start_ns: int, end_ns: int) -> Filled:
         NotRecovered: the cells do not show lasers and columns.
     """
     hit = points.hit
-    n_lasers, n_columns = hit.shape
-    if n_columns < _MIN_COLUMNS or hit.sum() < _MIN_POINTS:
-        raise NotRecovered(f"the cloud is a grid of {n_lasers} by {n_columns} cells with {int(hit.sum())} points")
-    xyz = np.where(hit[..., None], points.xyz, np.nan)
-    elevation, up, known = _elevations(xyz, hit)
-    azimuth = _azimuths(np.arctan2(xyz[..., 1], xyz[..., 0]), hit)
-    model = _directions(elevation, azimuth)
-    origin = np.zeros((n_lasers, n_columns, 3))
-    origin[..., 2] = up[:, None]
-    along = xyz - origin
-    range_m = np.linalg.norm(along, axis=-1)
-    off = np.linalg.norm((along / range_m[..., None] - model)[hit & known[:, None]], axis=-1)
-    rms = float(np.sqrt(np.mean(off**2))) if len(off) else np.inf
+    if hit.shape[1] < _MIN_COLUMNS or hit.sum() < _MIN_POINTS:
+        raise NotRecovered(
+            f"the cloud is a grid of {hit.shape[0]} by {hit.shape[1]} cells with {int(hit.sum())} points"
+        )
+    origin, seen, model, known = _modelled(points.xyz, hit)
+    range_m = np.linalg.norm(seen, axis=-1)
+    seen = seen / np.where(range_m > 0, range_m, 1)[..., None]
+    rms = _rms((seen - model)[hit & known[:, None]])
     if not rms < SURE_RAD:
         raise NotRecovered(
             f"the cells are {np.rad2deg(rms):.2f} degrees off the grid (needs {np.rad2deg(SURE_RAD):.1f})"
         )
-    direction = np.where(hit[..., None], along / range_m[..., None], model)
-    time_ns = _cell_times(points.time_ns, hit, start_ns, end_ns)
     keep = hit | known[:, None]
-    ring = np.broadcast_to(np.arange(n_lasers)[:, None], hit.shape) if points.ring is None else _rings(points.ring, hit)
+    time_ns = _cell_times(points.time_ns, hit, start_ns, end_ns)
     order = np.argsort(time_ns[keep], kind="stable")
-    sorted_: list[NDArray[np.generic] | None] = [
-        None if each is None else each[keep][order][:, None] for each in (points.intensity, points.label)
-    ]
+
+    def sorted_(values: Any) -> Any:
+        return None if values is None else values[keep][order]
+
     firings = Firings(
-        origin[keep][order],
-        direction[keep][order],
-        np.where(hit, range_m, np.inf)[keep][order][:, None],
-        ring[keep][order],
-        time_ns[keep][order],
-        sorted_[0],  # pyright: ignore[reportArgumentType] # still floats
-        sorted_[1],  # pyright: ignore[reportArgumentType] # still integers
+        sorted_(origin),
+        sorted_(np.where(hit[..., None], seen, model)),
+        sorted_(np.where(hit, range_m, np.inf)[..., None]),
+        sorted_(_rings(points.ring, hit)),
+        sorted_(time_ns),
+        sorted_(None if points.intensity is None else points.intensity[..., None]),
+        sorted_(None if points.label is None else points.label[..., None]),
     )
     return Filled(firings, rms, float(1 - hit[keep].mean()))
+
+
+def _modelled(xyz: Floats, hit: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
+    """Return origins, points seen from there, modelled directions, (K, C, 3) each, and (K,) lasers that are known."""
+    xyz = np.where(hit[..., None], xyz, np.nan)
+    elevation, up, known = _elevations(xyz, hit)
+    model = _directions(elevation, _azimuths(np.arctan2(xyz[..., 1], xyz[..., 0]), hit))
+    origin = np.zeros_like(xyz)
+    origin[..., 2] = up[:, None]
+    return origin, xyz - origin, model, known
+
+
+def _rms(vectors: Floats) -> float:
+    return float(np.linalg.norm(vectors)) / len(vectors) ** 0.5 if len(vectors) else float("inf")
 
 
 def _elevations(xyz: Floats, hit: NDArray[np.bool_]) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     """Return elevation and height of each laser, and whether it has points enough to tell."""
     n = len(xyz)
-    elevation, up, known = np.zeros(n), np.zeros(n), hit.sum(axis=1) >= _MIN_POINTS
+    elevation, up = np.zeros(n), np.zeros(n)
+    known: NDArray[np.bool_] = np.count_nonzero(hit, axis=1) >= _MIN_POINTS
     for k in np.flatnonzero(known):
         elevation[k], up[k], _ = fit_line(xyz[k][hit[k]])
     return elevation, up, known
@@ -115,12 +132,17 @@ def _elevations(xyz: Floats, hit: NDArray[np.bool_]) -> tuple[Floats, Floats, ND
 def _azimuths(azimuth: Floats, hit: NDArray[np.bool_]) -> Floats:
     """Return the (K, C) azimuths of all cells: the rotor's at each column and a constant for each laser."""
     of_laser = np.zeros(len(azimuth))
-    rotor, there = np.zeros(azimuth.shape[1]), hit.any(axis=0)
+    rotor, there = np.zeros(azimuth.shape[1]), _any(hit)
     for _ in range(_ROUNDS):
         rotor[there] = np.unwrap(_mean_angle(azimuth - of_laser[:, None], hit, axis=0)[there])
         rotor = _filled(rotor, there)
         of_laser = np.where(hit.any(axis=1), _mean_angle(azimuth - rotor, hit, axis=1), 0.0)
     return rotor + of_laser[:, None]
+
+
+def _any(hit: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return the (C,) columns with a point."""
+    return np.count_nonzero(hit, axis=0) > 0
 
 
 def _mean_angle(angle: Floats, hit: NDArray[np.bool_], axis: int) -> Floats:
@@ -151,11 +173,11 @@ def _cell_times(
     """Return when each cell was fired; drivers do not all fill in the time of empty ones."""
     n_columns = hit.shape[1]
     if time_ns is None:
-        even = start_ns + (np.arange(n_columns) * (end_ns - start_ns) // n_columns).astype(np.int64)
+        even = start_ns + np.linspace(0, end_ns - start_ns, n_columns, endpoint=False).astype(np.int64)
         return np.broadcast_to(even, hit.shape).copy()
     base = int(time_ns[hit].min())
     since = np.where(hit, time_ns - base, 0).astype(np.float64)
-    there, late, column = hit.any(axis=0), np.zeros(len(hit)), np.zeros(n_columns)
+    there, late, column = _any(hit), np.zeros(len(hit)), np.zeros(n_columns)
     for _ in range(_ROUNDS):
         each = np.where(hit, since - late[:, None], 0).sum(axis=0) / np.maximum(hit.sum(axis=0), 1)
         column = _filled(each, there)
@@ -164,9 +186,10 @@ def _cell_times(
     return np.where(hit, time_ns, model)
 
 
-def _rings(ring: NDArray[np.int64], hit: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the ring of each cell; empty ones have that of their row."""
-    of_row = [
-        int(np.median(row[seen])) if seen.any() else k for k, (row, seen) in enumerate(zip(ring, hit, strict=True))
-    ]
-    return np.broadcast_to(np.clip(of_row, 0, 65535)[:, None], hit.shape)
+def _rings(ring: NDArray[np.int64] | None, hit: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the ring of each cell: its row, or what the driver says; empty cells have that of their row."""
+    of_row: NDArray[np.int64] = np.arange(len(hit), dtype=np.int64)
+    if ring is not None:
+        for k in np.flatnonzero(hit.any(axis=1)):
+            of_row[k] = np.clip(np.median(ring[k][hit[k]]), 0, 65535)
+    return np.broadcast_to(of_row[:, None], hit.shape)

@@ -23,7 +23,7 @@ from hedgerow.io.placing import stretched
 from hedgerow.io.ros.bag import Bag
 from hedgerow.io.ros.clouds import CLOUD, NO_RETURN, CloudTopic
 from hedgerow.io.ros.poses import PoseSource
-from hedgerow.io.ros.sweeps import cloud_source
+from hedgerow.io.ros.sweeps import CloudRecording
 from hedgerow.io.ros.writer import ABOUT, log_sink
 from hedgerow.io.source import Settings, SweepSource
 
@@ -85,7 +85,7 @@ def _clouds(bag: Bag, name: str, poses: PoseSource, options: ReadOptions) -> Swe
     notes = {"read_from": "bag", "topic": name} | poses.notes
     settings = _settings(header, options)
     settings = replace(settings, map_origin_m=origin_m, metadata=settings.metadata | notes)
-    return cloud_source(Path(bag.path), topic, trajectory, settings, period_ns, options, is_ours=bool(header))
+    return CloudRecording(Path(bag.path), topic, trajectory, settings, period_ns, options, bool(header)).source()
 
 
 def _packets(bag: Bag, name: str, poses: PoseSource, options: ReadOptions) -> SweepSource:

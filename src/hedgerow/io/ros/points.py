@@ -74,7 +74,9 @@ def _rows(message: Any, where: str) -> NDArray[np.void]:
         int(getattr(message, key)) for key in ("height", "width", "point_step", "row_step")
     )
     order = ">" if message.is_bigendian else "<"
-    names, formats, offsets = [], [], []
+    names: list[str] = []
+    formats: list[str] = []
+    offsets: list[int] = []
     for each in message.fields:
         kind = _TYPES.get(int(each.datatype))
         if each.count in (0, 1) and kind and each.name not in names:
