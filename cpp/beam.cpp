@@ -178,7 +178,7 @@ class Chunked {
         out.range_m = std::numeric_limits<float>::infinity();
         if (keep) write_miss(out_.sub_rays, kept);
         if (!is_hit(rays_, lane)) return;
-        const Hit hit = hit_of(scene_, rays_, lane, cosine);
+        const Hit hit = hit_of(scene_, rays_, lane, cosine, random_.key_a[lane]);
         // Where in a volume a sub-ray ends is geometry, and each has its own. The noise of the electronics is one per
         // return: the mean of nine draws would be a third of it.
         const bool in_volume = hit.in_volume();

@@ -7,6 +7,8 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <limits>
 #include <memory>
 
 #include "fire.hpp"
@@ -17,16 +19,35 @@ using namespace hedgerow;
 
 namespace {
 
+// Labels of n elements, some of which have several; three empty arrays if none has.
+LabelArrays label_arrays(const std::array<AnyArray, 3>& columns, std::ptrdiff_t n) {
+    const auto first = values<std::int64_t>(columns[0], "labels.first", -1);
+    const auto label = values<std::uint16_t>(columns[1], "labels.label", -1);
+    const auto count = values<std::int64_t>(columns[2], "labels.count", static_cast<std::ptrdiff_t>(label.size()));
+    if (first.empty() && label.empty()) return {};
+    const bool whole = std::ssize(first) == n + 1 && first.front() == 0 && first.back() == std::ssize(label) &&
+                       label.size() <= std::numeric_limits<std::uint32_t>::max();
+    if (!whole || !std::ranges::is_sorted(first)) throw nb::value_error("labels.first: does not fit to the others");
+    if (!std::ranges::all_of(count, [](std::int64_t each) { return each > 0; }))
+        throw nb::value_error("labels.count: expected 1 or more");
+    return {first, label, count};
+}
+
 void add_mesh(Scene& scene, const AnyArray& vertices, const AnyArray& triangles, const AnyArray& permeability,
               const AnyArray& label, const AnyArray& reflectance, const AnyArray& intensity_sigma, bool lambertian,
-              const AnyArray& noise_group, const std::vector<std::array<float, 4>>& noise) {
+              const AnyArray& noise_group, const std::vector<std::array<float, 4>>& noise,
+              const std::array<AnyArray, 3>& labels) {
     const auto corners = values<std::uint32_t>(triangles, "triangles", -1, 3);
     const auto n = static_cast<std::ptrdiff_t>(corners.size() / 3);
-    const MeshArrays arrays{
-        values<float>(vertices, "vertices", -1, 3),          corners,
-        values<float>(permeability, "permeability", n),      values<std::uint16_t>(label, "label", n),
-        values<float>(reflectance, "reflectance", n),        values<float>(intensity_sigma, "intensity_sigma", n),
-        values<std::uint8_t>(noise_group, "noise_group", n), lambertian};
+    const MeshArrays arrays{values<float>(vertices, "vertices", -1, 3),
+                            corners,
+                            values<float>(permeability, "permeability", n),
+                            values<std::uint16_t>(label, "label", n),
+                            values<float>(reflectance, "reflectance", n),
+                            values<float>(intensity_sigma, "intensity_sigma", n),
+                            values<std::uint8_t>(noise_group, "noise_group", n),
+                            lambertian,
+                            label_arrays(labels, n)};
     for (const std::uint32_t corner : corners)
         if (corner >= arrays.vertices.size() / 3) throw nb::value_error("triangles: names a vertex that is not there");
     for (const std::uint8_t group : arrays.noise_group)
@@ -39,7 +60,7 @@ void add_mesh(Scene& scene, const AnyArray& vertices, const AnyArray& triangles,
 
 void add_gaussians(Scene& scene, const AnyArray& mean_m, const AnyArray& whitening, const AnyArray& stop,
                    const AnyArray& label, const AnyArray& intensity, const AnyArray& intensity_sigma, bool extinction,
-                   float tau) {
+                   float tau, const std::array<AnyArray, 3>& labels) {
     const auto stops = values<float>(stop, "stop", -1);
     const auto n = static_cast<std::ptrdiff_t>(stops.size());
     const GaussianArrays arrays{values<float>(mean_m, "mean_m", n, 3),
@@ -47,7 +68,8 @@ void add_gaussians(Scene& scene, const AnyArray& mean_m, const AnyArray& whiteni
                                 stops,
                                 values<std::uint16_t>(label, "label", n),
                                 values<float>(intensity, "intensity", n),
-                                values<float>(intensity_sigma, "intensity_sigma", n)};
+                                values<float>(intensity_sigma, "intensity_sigma", n),
+                                label_arrays(labels, n)};
     nb::gil_scoped_release release;
     scene.add_gaussians(arrays, extinction ? StopLaw::extinction : StopLaw::permeability, tau);
 }
@@ -162,7 +184,8 @@ auto place_pattern(const AnyArray& pattern_origin_m, const AnyArray& pattern_dir
     return std::make_tuple(origin_m.rows3(), direction.rows3(), time_ns.column());
 }
 
-// The random numbers of the engine, for statistical tests: coins of elements, normal numbers of pulses.
+// The random numbers of the engine, for statistical tests: coins and label numbers of elements, normal numbers of
+// pulses.
 auto draw_coins(std::uint64_t seed, const AnyArray& pulse, const AnyArray& element) {
     const auto pulses = values<std::int64_t>(pulse, "pulse", -1);
     const auto elements = values<std::int64_t>(element, "element", static_cast<std::ptrdiff_t>(pulses.size()));
@@ -170,6 +193,17 @@ auto draw_coins(std::uint64_t seed, const AnyArray& pulse, const AnyArray& eleme
     for (std::size_t i = 0; i < pulses.size(); ++i) {
         const Words4 words = philox(seed, static_cast<std::uint64_t>(pulses[i]), 0, 0);
         out.values[i] = coin(words.at[0], words.at[1], static_cast<std::uint64_t>(elements[i]));
+    }
+    return out.column();
+}
+
+auto draw_label_numbers(std::uint64_t seed, const AnyArray& pulse, const AnyArray& element) {
+    const auto pulses = values<std::int64_t>(pulse, "pulse", -1);
+    const auto elements = values<std::int64_t>(element, "element", static_cast<std::ptrdiff_t>(pulses.size()));
+    const Fresh<float> out(pulses.size());
+    for (std::size_t i = 0; i < pulses.size(); ++i) {
+        const Words4 words = philox(seed, static_cast<std::uint64_t>(pulses[i]), 0, 0);
+        out.values[i] = label_number(words.at[0], static_cast<std::uint64_t>(elements[i]));
     }
     return out.column();
 }
@@ -207,12 +241,14 @@ NB_MODULE(_core, m) {
         .def("add_mesh", add_mesh, nb::arg("vertices").noconvert(), nb::arg("triangles").noconvert(),
              nb::arg("permeability").noconvert(), nb::arg("label").noconvert(), nb::arg("reflectance").noconvert(),
              nb::arg("intensity_sigma").noconvert(), nb::arg("lambertian"), nb::arg("noise_group").noconvert(),
-             nb::arg("noise"),
-             "Adds triangles; noise has (sigma0_m, sigma_a_m, min_cosine, sigma_per_m) for each group.")
+             nb::arg("noise"), nb::arg("labels").noconvert(),
+             "Adds triangles; noise has (sigma0_m, sigma_a_m, min_cosine, sigma_per_m) for each group, labels is (first, label, "
+             "count) of all triangles, or empty if none has several.")
         .def("add_gaussians", add_gaussians, nb::arg("mean_m").noconvert(), nb::arg("whitening").noconvert(),
              nb::arg("stop").noconvert(), nb::arg("label").noconvert(), nb::arg("intensity").noconvert(),
              nb::arg("intensity_sigma").noconvert(), nb::arg("extinction"), nb::arg("tau"),
-             "Adds Gaussians; stop is a permeability or an extinction in 1/m.")
+             nb::arg("labels").noconvert(),
+             "Adds Gaussians; stop is a permeability or an extinction in 1/m, labels as for add_mesh.")
         .def("place", place_scenes, nb::arg("scene"), nb::arg("transforms").noconvert(), nb::arg("label").noconvert(),
              nb::arg("first_element"),
              "Places a scene once for each (3x4 by rows, float64) transform; first_element -1 numbers through.")
@@ -249,6 +285,8 @@ NB_MODULE(_core, m) {
     m.def("embree_bytes", embree_bytes, "Bytes that Embree holds now.");
     m.def("draw_coins", draw_coins, nb::arg("seed"), nb::arg("pulse").noconvert(), nb::arg("element").noconvert(),
           "The engine's coin of each (pulse, element) pair, in (0, 1).");
+    m.def("draw_label_numbers", draw_label_numbers, nb::arg("seed"), nb::arg("pulse").noconvert(),
+          nb::arg("element").noconvert(), "The number in (0, 1) that draws the label of each (pulse, element) pair.");
     m.def("draw_normals", draw_normals, nb::arg("seed"), nb::arg("pulse").noconvert(),
           "The engine's two standard normal numbers of each pulse.");
 }

@@ -113,7 +113,8 @@ auto surface_of(const AnyArray& grains, const AnyArray& position_m, const AnyArr
         mesh = make_surface(points, settings, threads);
     }
     return std::make_tuple(copied(mesh.corners_m).column(), copied(mesh.intensity).column(),
-                           copied(mesh.intensity_sigma).column(), copied(mesh.label).column());
+                           copied(mesh.intensity_sigma).column(), copied(mesh.n_labels).column(),
+                           copied(mesh.label).column(), copied(mesh.label_count).column());
 }
 
 }  // namespace
@@ -136,7 +137,8 @@ void bind_surface(nb::module_& m) {
           nb::arg("normal").noconvert(), nb::arg("weight").noconvert(), nb::arg("node_m"), nb::arg("kernel_m"),
           nb::arg("reach_m"), nb::arg("min_neighbours"), nb::arg("min_close"), nb::arg("sigma_residual_m"),
           nb::arg("sigma_normal"), nb::arg("rounds"), nb::arg("max_gap_m"), nb::arg("cubes"), nb::arg("threads"),
-          "Triangles of the implicit surface: (corners_m by nines, intensity, intensity_sigma, label).");
+          "Triangles of the implicit surface: (corners_m by nines, intensity, intensity_sigma, n_labels, label, "
+          "label_count): the last two are histograms, n_labels entries for each triangle.");
 }
 
 }  // namespace hedgerow

@@ -19,7 +19,7 @@ void write_miss(const ReturnArrays& out, std::size_t beam) {
 void write_return(const Scene& scene, const RTCRayHit8& rays, int lane, float cosine, const PacketRandom& random,
                   RangeLimits limits, const ReturnArrays& out, std::size_t beam) {
     if (!is_hit(rays, lane)) return write_miss(out, beam);
-    const Hit hit = hit_of(scene, rays, lane, cosine);
+    const Hit hit = hit_of(scene, rays, lane, cosine, random.key_a[lane]);
     const float range_m = hit.drawn_range_m(random.normal[lane]);
     // Stopped, but nearer or farther than the sensor can tell: nothing within the limits.
     if (!limits.contain(range_m)) return write_miss(out, beam);

@@ -43,13 +43,16 @@ inline std::uint32_t mix(std::uint32_t x) {
     return x;
 }
 
+// The upper 23 bits as a number in (0, 1), plus a half: exact in float, never 0 and never 1.
+inline float open_unit(std::uint32_t h) {
+    return (static_cast<float>(static_cast<std::int32_t>(h >> 9)) + 0.5f) * 0x1p-23f;
+}
+
 // The coin of one element for one ray, in (0, 1). key_a and key_b are Philox words of the ray.
 inline float coin(std::uint32_t key_a, std::uint32_t key_b, std::uint64_t element) {
     const std::uint32_t low = static_cast<std::uint32_t>(element);
     const std::uint32_t high = static_cast<std::uint32_t>(element >> 32);
-    const std::uint32_t h = mix(mix(key_a + low * 0x9E3779B1u) ^ (key_b + high * 0x85EBCA6Bu));
-    // 23 bits plus a half: exact in float, never 0 and never 1.
-    return (static_cast<float>(static_cast<std::int32_t>(h >> 9)) + 0.5f) * 0x1p-23f;
+    return open_unit(mix(mix(key_a + low * 0x9E3779B1u) ^ (key_b + high * 0x85EBCA6Bu)));
 }
 
 // Two independent standard normal numbers from two words (Box-Muller).

@@ -117,11 +117,11 @@ Affine compose(const Affine& outer, const Affine& inner) {
 }
 
 Mesh::Mesh(const MeshArrays& arrays, std::span<const NoiseGroup> groups)
-    : Geometry(Kind::mesh), lambertian_(arrays.lambertian), groups_(copied(groups)) {
+    : Geometry(Kind::mesh, arrays.labels), lambertian_(arrays.lambertian), groups_(copied(groups)) {
     const std::size_t n = arrays.permeability.size();
     const auto finish_of = [&](std::size_t i) {
-        return Finish{arrays.permeability[i], arrays.reflectance[i], arrays.intensity_sigma[i], arrays.label[i],
-                      arrays.noise_group[i]};
+        return Finish{arrays.permeability[i], arrays.reflectance[i], arrays.intensity_sigma[i],
+                      arrays.label[i],        arrays.noise_group[i], arrays.labels.mixed(i)};
     };
     uniform_ = true;
     for (std::size_t i = 1; i < n && uniform_; ++i) uniform_ = finish_of(i) == finish_of(0);
@@ -144,7 +144,7 @@ Mesh::Mesh(const MeshArrays& arrays, std::span<const NoiseGroup> groups)
 }
 
 Gaussians::Gaussians(const GaussianArrays& arrays, StopLaw law, float tau)
-    : Geometry(Kind::gaussians), law(law), tau_squared(tau * tau), elements(arrays.stop.size()) {
+    : Geometry(Kind::gaussians, arrays.labels), law(law), tau_squared(tau * tau), elements(arrays.stop.size()) {
     const std::vector<std::uint32_t> order = morton_order(arrays.mean);
     for (std::size_t i = 0; i < elements.size(); ++i) {
         const std::size_t number = order[i];
@@ -154,6 +154,7 @@ Gaussians::Gaussians(const GaussianArrays& arrays, StopLaw law, float tau)
         elements[i].intensity = arrays.intensity[number];
         elements[i].intensity_sigma = arrays.intensity_sigma[number];
         elements[i].label = arrays.label[number];
+        elements[i].mixed = arrays.labels.mixed(number);
         elements[i].number = order[i];
         const auto sigma = half_extent(elements[i]);
         // The norm of the three bounds the longest axis.

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "embree.hpp"
+#include "label_mix.hpp"
 
 namespace hedgerow {
 
@@ -48,7 +49,8 @@ struct MeshArrays {
     std::span<const float> reflectance;
     std::span<const float> intensity_sigma;
     std::span<const std::uint8_t> noise_group;
-    bool lambertian;  // whether intensity falls with the cosine of the incidence angle
+    bool lambertian;     // whether intensity falls with the cosine of the incidence angle
+    LabelArrays labels;  // of triangles that have several
 };
 
 struct GaussianArrays {
@@ -58,16 +60,18 @@ struct GaussianArrays {
     std::span<const std::uint16_t> label;
     std::span<const float> intensity;
     std::span<const float> intensity_sigma;
+    LabelArrays labels;  // of elements that have several
 };
 
 struct Geometry {
     enum class Kind { mesh, gaussians } kind;
     OwnedGeometry handle;
     std::uint64_t first_element = 0;  // within the scene that owns it
+    LabelMix label_mix;               // of elements that are mixed
     virtual ~Geometry() = default;
 
   protected:
-    explicit Geometry(Kind kind) : kind(kind) {}
+    Geometry(Kind kind, const LabelArrays& labels) : kind(kind), label_mix(labels) {}
 };
 
 // What a triangle is, apart from where: one cache line has it all.
@@ -77,6 +81,7 @@ struct Finish {
     float intensity_sigma;
     std::uint16_t label;
     std::uint8_t noise_group;
+    bool mixed;  // whether it has several labels
     bool operator==(const Finish&) const = default;
 };
 
@@ -105,6 +110,7 @@ struct Gaussian {
     float intensity, intensity_sigma;
     std::uint32_t number;  // its place in the arrays as given
     std::uint16_t label;
+    bool mixed;  // whether it has several labels
 };
 
 struct Gaussians final : Geometry {

@@ -55,8 +55,16 @@ inline void incidence_cosines(const Scene& scene, RTCRayHit8& rays, Lanes<float>
 
 inline bool is_hit(const RTCRayHit8& rays, int lane) { return rays.hit.geomID[lane] != RTC_INVALID_GEOMETRY_ID; }
 
-// What a lane that hit something met.
-inline Hit hit_of(const Scene& scene, const RTCRayHit8& rays, int lane, float cosine) {
+// The label of an element: the placement's if that has one, else its own, or one drawn from those it was learned from.
+template <typename Element>
+std::uint16_t label_of(const Placement* placement, const Geometry& geometry, const Element& element,
+                       std::uint32_t number, std::uint32_t key_a, std::uint64_t id) {
+    if (!element.mixed || (placement && placement->label >= 0)) return label_under(placement, element.label);
+    return geometry.label_mix.draw(number, label_number(key_a, id));
+}
+
+// What a lane that hit something met; key_a is the first Philox word of its ray.
+inline Hit hit_of(const Scene& scene, const RTCRayHit8& rays, int lane, float cosine, std::uint32_t key_a) {
     const Placement* placement = scene.placement(rays.hit.instID[0][lane]);
     const Geometry& geometry = scene.geometry(placement, rays.hit.geomID[lane]);
     const unsigned primitive = rays.hit.primID[lane];
@@ -71,7 +79,7 @@ inline Hit hit_of(const Scene& scene, const RTCRayHit8& rays, int lane, float co
                 mesh.intensity(finish, cosine),
                 finish.intensity_sigma,
                 cosine,
-                label_under(placement, finish.label),
+                label_of(placement, geometry, finish, primitive, key_a, first + primitive),
                 static_cast<std::int64_t>(first + primitive)};
     }
     const Gaussian& gaussian = static_cast<const Gaussians&>(geometry).elements[primitive];
@@ -80,7 +88,7 @@ inline Hit hit_of(const Scene& scene, const RTCRayHit8& rays, int lane, float co
             gaussian.intensity,
             gaussian.intensity_sigma,
             kUnknown,
-            label_under(placement, gaussian.label),
+            label_of(placement, geometry, gaussian, gaussian.number, key_a, first + gaussian.number),
             static_cast<std::int64_t>(first + gaussian.number)};
 }
 

@@ -111,10 +111,12 @@ class Finisher {
         mesh.intensity.push_back(n ? static_cast<float>(mean) : std::numeric_limits<float>::quiet_NaN());
         mesh.intensity_sigma.push_back(
             n ? static_cast<float>(std::sqrt(std::max(0.0, squares / static_cast<double>(n) - mean * mean))) : 0.0f);
-        const auto most = std::ranges::max_element(labels_, [](const Votes& a, const Votes& b) {
-            return a.count != b.count ? a.count < b.count : a.label > b.label;
-        });
-        mesh.label.push_back(most->label);
+        std::ranges::sort(labels_, {}, &Votes::label);
+        mesh.n_labels.push_back(std::ssize(labels_));
+        for (const Votes& votes : labels_) {
+            mesh.label.push_back(votes.label);
+            mesh.label_count.push_back(votes.count);
+        }
     }
 
   private:
@@ -124,6 +126,7 @@ class Finisher {
     };
 
     void vote(const Grain& grain) {
+        if (grain.label == 0) return;  // unlabelled
         const auto found = std::ranges::find(labels_, grain.label, &Votes::label);
         if (found != labels_.end())
             found->count += grain.count;
@@ -214,7 +217,9 @@ void append(SurfaceMesh& to, const SurfaceMesh& from) {
     to.corners_m.insert(to.corners_m.end(), from.corners_m.begin(), from.corners_m.end());
     to.intensity.insert(to.intensity.end(), from.intensity.begin(), from.intensity.end());
     to.intensity_sigma.insert(to.intensity_sigma.end(), from.intensity_sigma.begin(), from.intensity_sigma.end());
+    to.n_labels.insert(to.n_labels.end(), from.n_labels.begin(), from.n_labels.end());
     to.label.insert(to.label.end(), from.label.begin(), from.label.end());
+    to.label_count.insert(to.label_count.end(), from.label_count.begin(), from.label_count.end());
 }
 
 }  // namespace

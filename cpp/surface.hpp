@@ -35,7 +35,9 @@ struct SurfacePoints {
 struct SurfaceMesh {
     std::vector<double> corners_m;                  // 9 per triangle, anticlockwise seen from where the sensor was
     std::vector<float> intensity, intensity_sigma;  // of the points nearby; NaN and 0 if unknown
-    std::vector<std::uint16_t> label;               // most frequent nearby; the smaller of equals
+    std::vector<std::int64_t> n_labels;             // per triangle: how many of the following are its own
+    std::vector<std::uint16_t> label;               // of the labelled points nearby, ascending within a triangle
+    std::vector<std::int64_t> label_count;          // how many points have it
 };
 
 SurfaceMesh make_surface(const SurfacePoints& points, const SurfaceSettings& settings, int threads);

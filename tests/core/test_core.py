@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 import pytest
-from scipy.stats import chi2, kstest
+from scipy.stats import chi2, kstest, norm
 
 from hedgerow import _core
 
@@ -63,6 +63,39 @@ def test_normals_are_normal_and_independent_of_the_coins():
         assert abs(np.mean(normals**4) - 3) < 5 * np.sqrt(96 / len(pulse))  # 5 sigma: 6e-7
     correlation = np.corrcoef([first, second, coins, first**2, second**2])
     assert np.abs(correlation - np.eye(5)).max() < 5 / np.sqrt(len(pulse))
+
+
+def assert_uniform(numbers, n_cells):
+    expected = len(numbers) / n_cells
+    statistic = ((np.bincount((numbers * n_cells).astype(int), minlength=n_cells) - expected) ** 2 / expected).sum()
+    assert FALSE_ALARM < chi2.sf(statistic, n_cells - 1) < 1 - FALSE_ALARM
+
+
+def test_numbers_of_labels_are_uniform_over_pulses_and_over_elements():
+    count = np.arange(1 << 20, dtype=np.int64)
+    for pulse, element in ((count, count * 0), (count * 0, count), (count, count), (count, count << 32)):
+        assert_uniform(_core.draw_label_numbers(5, pulse, element), 4096)
+
+
+def test_numbers_of_labels_are_independent_of_coins_and_normals():
+    pulse = np.arange(1 << 20, dtype=np.int64)
+    mine = _core.draw_label_numbers(7, pulse, pulse * 0 + 12)
+    others = [_core.draw_coins(7, pulse, pulse * 0 + element) for element in (12, 11, 13, 0)]
+    others += [norm.cdf(normals) for normals in _core.draw_normals(7, pulse)]
+    others += [_core.draw_label_numbers(7, pulse, pulse * 0 + 13), np.append(mine[1:], mine[:1])]
+    for other in others:
+        both = (np.floor(mine * 32) * 32 + np.floor(other * 32).clip(0, 31) + 0.5) / 1024
+        assert_uniform(both, 1024)
+
+
+def test_numbers_of_labels_stay_uniform_behind_many_elements_that_let_the_ray_pass():
+    pulse = np.arange(1 << 21, dtype=np.int64)
+    passed = np.ones(len(pulse), dtype=bool)
+    for element in range(1, 11):
+        passed &= _core.draw_coins(3, pulse, pulse * 0 + element) < 0.7
+    passed &= _core.draw_coins(3, pulse, pulse * 0) >= 0.3
+    assert passed.sum() > 30_000
+    assert_uniform(_core.draw_label_numbers(3, pulse[passed], pulse[passed] * 0), 64)
 
 
 def beam_arrays(n=4):

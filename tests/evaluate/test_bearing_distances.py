@@ -78,7 +78,7 @@ def test_two_normals_have_the_distance_of_their_closed_form():
     assert found["histogram_match_m"].value == pytest.approx(0.3, abs=5 * 6.4e-4)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_distances_are_symmetric_and_ignore_order_and_partition(seed):
     rng = np.random.default_rng(seed)

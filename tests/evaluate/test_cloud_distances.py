@@ -108,7 +108,7 @@ def test_a_point_counts_as_often_as_it_was_seen():
     assert scores["cloud_distance_average_m"] == 4 / 4 / 2
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 2**32 - 1), n_parts=st.integers(1, 6))
 def test_a_thinned_cloud_does_not_depend_on_order_or_partition(seed, n_parts):
     rng = np.random.default_rng(seed)

@@ -87,7 +87,7 @@ def test_a_log_compared_with_itself_is_perfect():
         assert scores[key] == expected[METRICS[key].better], key
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 2**32 - 1), n_parts=st.integers(1, 4))
 def test_sweeps_in_any_order_and_partition_give_the_same_scores(seed, n_parts):
     rng = np.random.default_rng(seed)

@@ -173,7 +173,8 @@ def test_folder_of_pcd_files_round_trips(tmp_path, drive):
     kept = log[log.returns.hit]
     # Each sweep is in the frame of its middle: an independent reader, and the pose of that instant.
     cloud = pypcd4.PointCloud.from_path(tmp_path / "seq" / "000001.pcd").numpy(("x", "y", "z"))
-    assert_allclose(cloud + [2.5, 0, 1], log.select(sweep=1).points(), atol=0.002)  # 0.1 ms short of the middle
+    middle_m = np.array([2.5, 0, 1])  # the last pulse comes 0.1 ms before the end of the sweep
+    assert_allclose(cloud + middle_m, log.select(sweep=1).points(), atol=0.002)
     assert_allclose(again.points(), kept.points(), atol=2e-4)  # float32 points at 100 m, twice
     assert_allclose(again.beams.origin_m, kept.beams.origin_m, atol=0.0113)  # lasers emit up to 11.2 mm off the centre
     assert np.array_equal(again.beams.ring, kept.beams.ring)

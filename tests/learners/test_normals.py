@@ -28,7 +28,7 @@ def angle_deg(normal, truth):
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_normals_of_any_plane_are_its_own_and_face_the_sensor(seed):
     rng = np.random.default_rng(seed)
     turn, _ = np.linalg.qr(rng.normal(size=(3, 3)))

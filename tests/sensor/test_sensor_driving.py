@@ -51,7 +51,7 @@ def test_sweep_without_a_pose_is_the_pattern(name):
     assert set(beams.sweep.tolist()) == {0}
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(pose=poses())
 def test_a_pose_moves_all_beams_rigidly(pose):
     sensor = Sensor.named("hdl-64e-s2")
@@ -113,7 +113,7 @@ def test_mount_is_between_base_and_sensor():
     assert_allclose(beams.direction, rotation.rotate(turn, mounted), atol=2e-7)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(trajectory=trajectories(), name=st.sampled_from(SMALL), start_s=st.floats(0, 0.05))
 def test_drive_sweeps_joined_are_the_drive_byte_for_byte(trajectory, name, start_s):
     sensor = Sensor.named(name)
@@ -196,7 +196,7 @@ def test_sweep_refuses_a_negative_number():
         Sensor.named("vlp-16").sweep(number=-1)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(trajectory=trajectories(), mount=poses(), first=st.integers(0, 2))
 def test_native_placing_equals_the_numpy_reference(trajectory, mount, first):
     pattern = Sensor.named("vlp-16").pattern

@@ -5,7 +5,7 @@ import numpy as np
 from scenes import rotation
 
 from hedgerow import Beams
-from hedgerow.world import Gaussians, LearnedWorld, Points, Provenance, SurfaceNoise, Triangles
+from hedgerow.world import Gaussians, LabelCounts, LearnedWorld, Points, Provenance, SurfaceNoise, Triangles
 
 NOISE = SurfaceNoise(0.015, 0.0014)
 
@@ -53,6 +53,15 @@ def points(n, seed=2, extent=40.0, centre=(0.0, 0.0, 0.0), **settings):
     return Points.plain(position, normal, **(columns | settings))
 
 
+def mixtures(n, seed=4, n_labels=8):
+    """Label counts of elements with none to three labels each."""
+    rng = np.random.default_rng(seed)
+    each = rng.integers(0, 4, n)
+    label = [np.sort(rng.choice(np.arange(1, n_labels + 1), size, replace=False)) for size in each]
+    flat = np.concatenate([*label, []]).astype(np.uint16)
+    return LabelCounts.from_rows(each, flat, rng.integers(1, 50, len(flat)))
+
+
 def world(*tables, kind="test", max_range_m=60.0, **settings):
     provenance = Provenance(sensor="hdl-64e", log="drive", n_beams=1234)
     return LearnedWorld(*tables, kind=kind, max_range_m=max_range_m, provenance=provenance, **settings)
@@ -75,6 +84,16 @@ def same(a, b):
         type(a) is type(b)
         and a.settings() == b.settings()
         and mine.keys() == theirs.keys()
-        and all(mine[name].dtype == theirs[name].dtype for name in mine)
-        and all(mine[name].tobytes() == theirs[name].tobytes() for name in mine)
+        and all(_same(mine[name], theirs[name]) for name in mine)
     )
+
+
+def _same(a, b):
+    if isinstance(a, LabelCounts):
+        return a.equal(b)
+    return a.dtype == b.dtype and a.tobytes() == b.tobytes()
+
+
+def modes(*tables):
+    """The most frequent label of each element."""
+    return np.concatenate([t.label.mode() if isinstance(t.label, LabelCounts) else t.label for t in tables])

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Learned worlds: one way of firing for all tables, densities that agree with it, sizes, refusals."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import kstest, norm
-from sites import gaussians, points, rays, triangles, world
+from sites import gaussians, modes, points, rays, triangles, world
 
 from hedgerow import Beams, InputError, Sensor
 from hedgerow.log import Log, Returns
@@ -44,7 +46,7 @@ def test_elements_are_numbered_triangles_gaussians_points_whatever_the_order_of_
     log = a.fire(rays(20_000), seed=1)
     assert log.equal(b.fire(rays(20_000), seed=1))
     element = log.returns.element
-    label = np.concatenate([table.label for table in a.tables.values()])
+    label = modes(*a.tables.values())
     hit = log.returns.hit
     np.testing.assert_array_equal(label[element[hit]], log.returns.label[hit])
     counts = np.histogram(element, [0, 40, 100, 151])[0]
@@ -208,8 +210,8 @@ def test_parameters_are_counted_as_in_tables_8_and_9():
     assert size.parameters == 120
     assert size.tables == {"triangles": 7, "gaussians": 5}
     assert size.elements == 12
-    # 72 + 24 bytes of float64 and 14 of the rest each; 72 and 14.
-    assert size.bytes == 5 * 110 + 7 * 86
+    # 72 + 24 bytes of float64, 12 of float32 and 18 of the one label each; 72, 12 and 18; 8 where the labels end.
+    assert size.bytes == 5 * 126 + 7 * 102 + 2 * 8
 
 
 # refusals
@@ -249,8 +251,9 @@ def test_wrong_values_are_refused_by_table_column_and_row(make, column, value, m
         (gaussians, {"tau": 0.0}, "gaussians.tau: expected a finite number above 0, found 0.0"),
         (gaussians, {"law": "magic"}, "gaussians.law: expected permeability or extinction, found 'magic'"),
         (gaussians, {"min_sigma_m": np.nan}, "gaussians.min_sigma_m"),
-        (gaussians, {"label": [1, 2, 3, 4, 5]}, "gaussians.label: expected a NumPy array, found list"),
-        (gaussians, {"label": np.full(5, 70_000)}, "gaussians.label: row 0 is 70000"),
+        (points, {"label": [1, 2, 3, 4, 5]}, "points.label: expected a NumPy array, found list"),
+        (points, {"label": np.full(5, 70_000)}, "points.label: row 0 is 70000"),
+        (gaussians, {"label": np.full(5, 70_000)}, "label: row 0 is 70000"),
         (points, {"reach_m": -1.0}, "points.reach_m"),
         (points, {"pick": "last"}, "points.pick: expected nearest or first, found 'last'"),
         (triangles, {"noise": 0.1}, "triangles.noise: expected SurfaceNoise, found float"),
@@ -295,8 +298,12 @@ def test_other_things_are_refused():
         world(points(1)).fire(rays(1), threads=-1)
     with pytest.raises(InputError, match="seed"):
         world(points(1)).fire(rays(1), seed=-1)
-    with pytest.raises(InputError, match=r"label: has 2 rows, expected 1"):
+    with pytest.raises(InputError, match=r"stop: has 2 rows, expected 1"):
+        single_gaussian(stop=np.zeros(2, np.float32))
+    with pytest.raises(InputError, match=r"label: expected shape \(1,\), found \(2,\)"):
         single_gaussian(label=np.zeros(2, np.uint16))
+    with pytest.raises(InputError, match=r"gaussians.label: expected LabelCounts, found ndarray"):
+        world(replace(gaussians(1), label=np.zeros(1, np.uint16)))
 
 
 def test_parameters_that_are_none_are_left_out():

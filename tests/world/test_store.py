@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sites import gaussians, points, rays, same, triangles, world
+from sites import gaussians, mixtures, points, rays, same, triangles, world
 
 from hedgerow import FileError, InputError
 from hedgerow.io import atomic
@@ -19,7 +19,11 @@ from hedgerow.world.toml import dumps, plain
 
 
 def site(**settings):
-    tables = triangles(300), gaussians(400, law="extinction", tau=2.5), points(500, pick="first", reach_m=0.02)
+    tables = (
+        triangles(300, label=mixtures(300)),
+        gaussians(400, label=mixtures(400), law="extinction", tau=2.5),
+        points(500, pick="first", reach_m=0.02),
+    )
     parameters = {"voxel_m": 0.3, "min_points": 5, "deep": {"x": [1.5, 2], "name": 'a "b"\n\\'}, "flag": True}
     return world(*tables, parameters=parameters, map_origin_m=(1e6, 2e6, 0.5), **settings)
 
@@ -127,6 +131,11 @@ def test_other_programs_can_read_the_tables(path):
     assert rows.num_rows == len(table)
     np.testing.assert_allclose(np.sort(rows["mean_x_m"].to_numpy()), np.sort(table.mean_m[:, 0]), rtol=0)
     content = tomllib.loads((path / "world.toml").read_text())
+    counts = dict.fromkeys(range(1, 9), 0)
+    for row in rows.select(["labels", "label_counts"]).to_pylist():
+        for label, count in zip(row["labels"], row["label_counts"], strict=True):
+            counts[label] += count
+    assert counts == {each: table.label.count[table.label.label == each].sum() for each in counts}
     assert content["kind"] == "test"
     assert content["provenance"]["log"] == "drive"
     assert content["tables"]["gaussians"]["tau"] == 2.5
@@ -223,17 +232,17 @@ def test_tiles_of_another_world(path, tmp_path):
 
 
 def test_newer_format(path):
-    edit(path, "format = 1", "format = 2")
+    edit(path, "format = 2", "format = 3")
     edit(path, 'hedgerow = "', 'hedgerow = "9.')
-    refused(path, r"world format 2, written by Hedgerow 9\..* is newer .* pip install -U hedgerow")
+    refused(path, r"world format 3, written by Hedgerow 9\..* is newer .* pip install -U hedgerow")
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("format = 1", "format = ", r"world.toml: cannot be read .*line 1"),
-        ("format = 1", 'format = "one"', "format: expected a whole number"),
-        ("format = 1\n", "", "format: expected a whole number, found None"),
+        ("format = 2", "format = ", r"world.toml: cannot be read .*line 1"),
+        ("format = 2", 'format = "one"', "format: expected a whole number"),
+        ("format = 2\n", "", "format: expected a whole number, found None"),
         ('kind = "test"', 'kind = "No Name"', "kind: expected lower-case"),
         ('kind = "test"', "kind = 7", "kind: expected text, found 7"),
         ('kind = "test"\n', "", "kind: missing"),
@@ -265,22 +274,69 @@ def test_toml_that_is_no_text(path):
 
 def test_wrong_columns_and_values_in_a_tile_are_named(path):
     """Whoever writes tiles with other programs, checksums included, still gets a sentence."""
-    file = WorldFile(path)
-    row = int(np.flatnonzero(file.tiles.table == 1)[0])
-    tile = path / f"gaussians/{file.tiles.x[row]}_{file.tiles.y[row]}.parquet"
+    row, tile = some_gaussians(path)
     table = pq.read_table(tile)
-    number = table.column_names.index("mean_x_m")
+    n = len(table)
+    lists = pa.list_(pa.uint16())
     rows = {
         "column 'stop' is missing": table.drop_columns(["stop"]),
-        "column 'mean_x_m' is float": table.set_column(number, "mean_x_m", table["mean_x_m"].cast("float32")),
-        r"gaussians.mean_m: row 0 .* finite": table.set_column(
-            number, "mean_x_m", pa.array(np.full(len(table), np.nan))
+        "column 'mean_x_m' is float": with_column(table, "mean_x_m", table["mean_x_m"].cast("float32")),
+        r"gaussians.mean_m: row 0 .* finite": with_column(table, "mean_x_m", pa.array(np.full(n, np.nan))),
+        "column 'labels' is missing": table.drop_columns(["labels"]),
+        "column 'label_counts' is list<.*float>": with_column(
+            table, "label_counts", table["label_counts"].cast(pa.list_(pa.float32()))
         ),
+        "column 'labels' is .*, 1 missing": with_column(table, "labels", pa.array([None] + [[1]] * (n - 1), lists)),
+        "column 'labels' has lists with 1 missing values": with_column(
+            table, "labels", pa.array([[3, None]] + [[1]] * (n - 1), lists)
+        ),
+        "label_counts: row 2 has 2 entries, but labels has 1": with_lists(
+            table, [[1]] * n, [[1]] * 2 + [[1, 2]] + [[1]] * (n - 3)
+        ),
+        r"labels: row 1 has labels \[5, 4\] .*; expected ascending": with_lists(
+            table, [[1], [5, 4]] + [[]] * (n - 2), [[1], [1, 1]] + [[]] * (n - 2)
+        ),
+        r"labels: row 0 has labels \[0\]": with_lists(table, [[0]] + [[]] * (n - 1), [[3]] + [[]] * (n - 1)),
+        r"labels: row 0 has .* counts \[-3\]": with_lists(table, [[7]] + [[]] * (n - 1), [[-3]] + [[]] * (n - 1)),
     }
     for message, wrong in rows.items():
         pq.write_table(wrong, tile)
         rewrite_checksums(path, row, tile)
         refused(path, message)
+
+
+def some_gaussians(path):
+    file = WorldFile(path)
+    row = int(np.flatnonzero(file.tiles.table == 1)[0])
+    return row, path / f"gaussians/{file.tiles.x[row]}_{file.tiles.y[row]}.parquet"
+
+
+def with_column(table, name, values):
+    return table.set_column(table.column_names.index(name), name, values)
+
+
+def with_lists(table, labels, counts):
+    table = with_column(table, "labels", pa.array(labels, pa.list_(pa.uint16())))
+    return with_column(table, "label_counts", pa.array(counts, pa.list_(pa.int64())))
+
+
+def test_worlds_of_format_1_with_one_label_each_still_load(tmp_path):
+    made = world(triangles(30), gaussians(40))
+    path = tmp_path / "old.world"
+    made.save(path)
+    file = WorldFile(path)
+    for row in range(len(file.tiles)):
+        name = file.tiles.name(row)
+        tile = path / f"{name}/{file.tiles.x[row]}_{file.tiles.y[row]}.parquet"
+        table = pq.read_table(tile)
+        label = pa.array([each[0] for each in table["labels"].to_pylist()], pa.uint16())
+        pq.write_table(table.drop_columns(["labels", "label_counts"]).append_column("label", label), tile)
+        rewrite_checksums(path, row, tile)
+    edit(path, "format = 2", "format = 1")
+    read = load_world(path)
+    assert all(same(read.tables[name], made.tables[name]) for name in made.tables)
+    edit(path, "format = 1", "format = 2")
+    refused(path, "column 'labels' is missing")
 
 
 def rewrite_checksums(path, row, tile):

@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from sites import gaussians, points, rays, triangles, world
+from sites import gaussians, mixtures, modes, points, rays, triangles, world
 
 from hedgerow import FileError, InputError, _core
 from hedgerow.world import Gaussians, Scene, Triangles, World, load_world
@@ -22,7 +22,8 @@ def drive(n=6000, sweeps=6, **more):
 
 
 def scattered(extent=90.0, permeable=True):
-    return triangles(500, extent=extent, permeable=permeable), gaussians(900, extent=extent, permeable=permeable)
+    same = {"extent": extent, "permeable": permeable}
+    return triangles(500, label=mixtures(500), **same), gaussians(900, label=mixtures(900), **same)
 
 
 # the list of tiles
@@ -110,7 +111,7 @@ def test_likelihood_is_that_of_the_whole_world(tmp_path, resident):
 def test_element_numbers_are_those_of_the_whole_world(tmp_path):
     whole, path = saved(tmp_path, triangles(400, extent=90.0), gaussians(800, extent=90.0))
     log = load_world(path, resident_tiles=12).fire(drive(), seed=3)
-    label = np.concatenate([table.label for table in whole.tables.values()])
+    label = modes(*whole.tables.values())
     hit = log.returns.hit
     np.testing.assert_array_equal(label[log.returns.element[hit]], log.returns.label[hit])
     tiled_centre = np.concatenate([table.centre_m() for table in whole.tables.values()])[log.returns.element[hit]]
@@ -150,7 +151,7 @@ def test_no_more_tiles_are_held_than_allowed(tmp_path):
 def test_memory_of_the_engine_stays_below_that_of_the_whole_world(tmp_path):
     whole, path = saved(tmp_path, gaussians(3000, extent=300.0), max_range_m=20.0)
     before = _core.embree_bytes()
-    tiled = load_world(path, max_bytes=60_000)  # 400 Gaussians of 150 bytes
+    tiled = load_world(path, max_bytes=60_000)  # 333 Gaussians of 180 bytes
     beams = drive(2000)
     tiled.fire(beams)
     some = _core.embree_bytes() - before

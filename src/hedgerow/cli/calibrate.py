@@ -69,7 +69,7 @@ def vegetation(
     selection = Selection(box, tuple(label or ()))
     recording = hr.open_log(log)
     other = None if simulated is None else hr.open_log(simulated)
-    with progress_bar("measuring", len(recording)) as progress:
+    with progress_bar("measuring", recording.n_beams) as progress:
         found = measure(
             recording,
             selection,

@@ -138,7 +138,9 @@ class CloudSource(SweepSource):
             pulses = self._pulses(cloud)
             return self._log(frame, cloud, pulses)
         except NotRecovered as error:
-            raise FileError(f"{name}: missing returns cannot be recovered, {error}; read it with recover=no") from None
+            raise FileError(
+                f"{name}: missing returns cannot be recovered, {error}; leave it out, or use recover=no"
+            ) from None
         except InputError as error:
             raise FileError(f"{name}: {error}") from error
 
@@ -205,7 +207,9 @@ class CloudSource(SweepSource):
         try:
             if plan.sensor is None:
                 raise NotRecovered("the lidar is not known; say sensor=")
-            chosen = np.unique(np.linspace(0, len(self._frames) - 1, _SWEEPS_TO_FIT).round().astype(int))
+            # Not the first and the last, whose poses reach only half way.
+            spread = np.linspace(0, len(self._frames) - 1, _SWEEPS_TO_FIT + 2)[1:-1]
+            chosen = np.unique(spread.round().astype(int))
             frames = [self._frames[number] for number in self.sweeps[chosen].tolist()]
             clouds = list(self._few(frames))
             guesses = [cloud.laser for cloud in clouds if cloud.laser is not None]

@@ -53,6 +53,7 @@ _ALIASES = {
     "gpstime": "time",
 }
 """What others call the columns."""
+_FAR = 1e18  # no coordinate or time is as large; squares still fit into float64
 
 
 def names_of(log: Log) -> list[str]:
@@ -104,10 +105,10 @@ def named(columns: Columns, path: object) -> Columns:
     for name, column in kept.items():
         if column.shape != (n,) or column.dtype.kind not in "biuf":
             raise FileError(f"{path}: field '{name}' is no list of {n} numbers")
-    good = np.isfinite(np.stack([kept[axis].astype(np.float64) for axis in "xyz"])).all(axis=0)
-    for name in ("time", "vp_x", "vp_y", "vp_z"):
+    good = np.ones(n, np.bool_)
+    for name in ("x", "y", "z", "time", "vp_x", "vp_y", "vp_z"):
         if name in kept:
-            good &= np.isfinite(kept[name])
+            good &= np.abs(kept[name].astype(np.float64)) < _FAR  # also drops NaN
     return {name: column[good] for name, column in kept.items()}
 
 

@@ -8,14 +8,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Self
 
+import numpy as np
+
 from hedgerow.errors import InputError
 from hedgerow.frames import Pose, Trajectory
+from hedgerow.io import tum
 from hedgerow.io.atomic import atomic_folder
-from hedgerow.io.sidecar import NAME, Sidecar, require_ours
+from hedgerow.io.sidecar import MOTION, NAME, Sidecar, require_ours
 from hedgerow.io.source import LogSink
 from hedgerow.io.sweep_frame import FramedSweep, framed
 from hedgerow.log import Log
 from hedgerow.table import require_agreement
+
+_POSES_PER_SWEEP = 5
 
 
 class FolderWriter(LogSink):
@@ -42,6 +47,7 @@ class FolderWriter(LogSink):
         """The first log, without its beams."""
         self.poses: list[Pose] = []
         self.times_ns: list[int] = []
+        self._motion_ns: list[int] = []
 
     @abstractmethod
     def write_sweep(self, folder: Path, number: int, sweep: Log, cloud: FramedSweep) -> None:
@@ -83,18 +89,34 @@ class FolderWriter(LogSink):
                 raise InputError(f"time_ns: sweep {number} is not later than the one before; sort the sweeps")
             self.write_sweep(self._folder, len(self.times_ns), sweep, cloud)
             self._sidecar.spans_ns[str(len(self.times_ns))] = cloud.span_ns
+            self._note_motion(cloud.span_ns)
             self.poses.append(cloud.pose)
             self.times_ns.append(cloud.stamp_ns)
+
+    def _note_motion(self, span_ns: tuple[int, int]) -> None:
+        """Keep the poses within a sweep: those of two sweeps do not tell how the sensor moved between them."""
+        if self._trajectory is None:
+            return
+        first = max(span_ns[0], self._trajectory.start_ns, self._motion_ns[-1] + 1 if self._motion_ns else span_ns[0])
+        last = min(span_ns[1], self._trajectory.end_ns)
+        if first < last:
+            self._motion_ns += np.unique(np.linspace(first, last, _POSES_PER_SWEEP).round().astype(np.int64)).tolist()
+
+    def _write_motion(self, folder: Path) -> None:
+        if self._trajectory is not None and self._motion_ns:
+            time_ns = np.array(self._motion_ns, np.int64)
+            tum.write_trajectory(Trajectory(time_ns, *self._trajectory.at(time_ns)), folder / MOTION)
 
     @contextmanager
     def _writing(self) -> Generator[None]:
         require_ours(self._path)
-        with atomic_folder(self._path, replaces=[*self.names, NAME]) as self._folder:
+        with atomic_folder(self._path, replaces=[*self.names, NAME, MOTION]) as self._folder:
             try:
                 yield
                 if self._sidecar is None or not self.times_ns:
                     raise InputError(f"{self._path}: nothing was appended; append at least one sweep")
                 self.finish(self._folder)
+                self._write_motion(self._folder)
                 self._sidecar.write(self._folder)
             finally:
                 self._folder = None

@@ -23,7 +23,7 @@ from hedgerow.io.kitti_writer import log_sink as log_sink
 from hedgerow.io.options import ReadOptions
 from hedgerow.io.placing import stretched
 from hedgerow.io.pose_text import read_rows
-from hedgerow.io.sidecar import Sidecar
+from hedgerow.io.sidecar import Sidecar, read_motion
 from hedgerow.io.source import Settings
 
 _RATE_HZ = 1 / 0.1036  # KITTI's scanner, where a single sweep does not tell
@@ -41,7 +41,7 @@ def open_log(path: str | Path, options: ReadOptions) -> CloudSource:
     stamps = _stamps(path / "times.txt", list(files))
     frames = [frame for frame in _frames(stamps, options, sidecar) if frame.number in files]
     longest_ns = max(frame.end_ns - frame.start_ns for frame in frames)
-    trajectory = options.sensor_trajectory() or _poses(path, stamps)
+    trajectory = options.sensor_trajectory() or (sidecar and read_motion(path)) or _poses(path, stamps)
     labels = path / "labels"
     has_labels = labels.is_dir()
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The text files of KITTI: calibrations (`NAME: numbers`), stamps (date and time), OXTS packets, pose lists."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from hedgerow.io.pose_text import read_rows
 
 _EARTH_RADIUS_M = 6378137.0
 _N_OXTS = 30
+_STAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,9})?")
 
 
 def read_text(path: Path) -> str:
@@ -60,11 +62,11 @@ def read_stamps(path: Path) -> NDArray[np.int64]:
         if not line.strip():
             continue
         try:
+            if not _STAMP.fullmatch(line.strip()):
+                raise ValueError("not a stamp")
             stamp = np.datetime64(line.strip().replace(" ", "T"), "ns")
         except ValueError:
             raise FileError(f"{path}, line {number}: {line.strip()[:40]!r} is not a date and time") from None
-        if np.isnat(stamp):
-            raise FileError(f"{path}, line {number}: is not a date and time")
         stamps.append(int(stamp.astype(np.int64)))
     return np.array(stamps, np.int64)
 

@@ -7,6 +7,7 @@ position of a scanner that stood still (scanner_m), or a trajectory by time (Uni
 GPS time, else seconds as in the file), both in the coordinates of the file. Missing returns are not in such files.
 """
 
+import logging
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -47,6 +48,7 @@ class LasFile(SweepSource):
     def __init__(self, path: Path, options: ReadOptions) -> None:
         """Read the header and the first points."""
         self._laspy: Any = optional("laspy", "las")
+        logging.getLogger("laspy").addHandler(logging.NullHandler())  # it would print what is raised anyway
         with reading(path, "a LAS or LAZ file"), self._laspy.open(path) as file:
             header = file.header
             _require_size(path, header)
@@ -107,6 +109,8 @@ class LasFile(SweepSource):
         """Give the sweeps that Hedgerow wrote one after the other."""
         waiting: list[Columns] = []
         for chunk in self._chunks(_AT_ONCE):
+            if not len(chunk["x"]):
+                continue
             number = chunk["sweep"] if "sweep" in chunk else np.zeros(len(chunk["x"]), np.int32)
             bounds = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(number)]
             for start, stop in pairwise(bounds):

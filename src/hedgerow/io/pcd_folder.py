@@ -21,7 +21,7 @@ from hedgerow.io.options import ReadOptions
 from hedgerow.io.pcd import read_pcd
 from hedgerow.io.pcd_folder_writer import log_sink as log_sink
 from hedgerow.io.placing import stretched
-from hedgerow.io.sidecar import Sidecar
+from hedgerow.io.sidecar import Sidecar, read_motion
 from hedgerow.io.source import Settings
 
 _RELATIVE_S = 1e4  # smaller times are since the start of the sweep
@@ -42,6 +42,8 @@ def open_log(path: str | Path, options: ReadOptions) -> CloudSource:
     if trajectory is None:
         raise FileError(f"{path}: PCD files do not say where the sensor was; give a trajectory, or put poses.tum there")
     frames = _frames(path, files, trajectory, options, sidecar)
+    if options.trajectory is None and sidecar is not None:
+        trajectory = read_motion(path) or trajectory
     starts = {frame.number: frame.start_ns for frame in frames}
 
     def load(number: int) -> Cloud:

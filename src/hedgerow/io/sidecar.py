@@ -14,10 +14,14 @@ import numpy as np
 
 import hedgerow
 from hedgerow.errors import FileError, InputError
+from hedgerow.frames import Trajectory
+from hedgerow.io import tum
 from hedgerow.io.source import Settings
 from hedgerow.log import Log
 
 NAME = "hedgerow.json"
+MOTION = "motion.tum"
+"""Poses within the sweeps, finer than one for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,16 @@ class Sidecar:
             return cls(map_origin_m=(x, y, z), spans_ns=spans, **content)
         except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
             raise FileError(f"{path}: is damaged ({type(error).__name__}: {str(error)[:100]})") from error
+
+
+def read_motion(folder: Path) -> Trajectory | None:
+    """Read the poses within the sweeps, T_map_sensor; None if there are none.
+
+    Raises:
+        FileError: they are damaged.
+    """
+    path = folder / MOTION
+    return tum.read_trajectory(path) if path.exists() else None
 
 
 def require_ours(path: Path) -> None:

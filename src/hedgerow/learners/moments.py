@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from hedgerow.log import Log
 from hedgerow.world.elements import Gaussians
+from hedgerow.world.labels import LabelCounts
 
 RECORD = np.dtype([("position_m", np.float64, 3), ("intensity", np.float32), ("label", np.uint16)])
 """One point: position in the map frame, intensity (NaN if unknown), label (0 if unknown); 30 bytes."""
@@ -132,16 +133,13 @@ class Moments:
         rows = [part.label_row + shift for part, shift in zip(parts, first[:-1], strict=True)]
         return cls(**columns, label_row=np.concatenate(rows))
 
-    def most_frequent_label(self) -> NDArray[np.uint16]:
-        """(V,) the label that most points of a group have, the smaller of equals; 0 only if none is labelled."""
-        most = np.zeros(len(self), dtype=np.uint16)
-        # The last entry written stays: rising count, and among equals falling label.
-        order = np.lexsort((-self.label.astype(np.int64), self.label_count))
-        most[self.label_row[order]] = self.label[order]
-        return most
+    def label_counts(self) -> LabelCounts:
+        """(V,) the label histograms as elements have them."""
+        n_labels = np.bincount(self.label_row, minlength=len(self))
+        return LabelCounts.from_rows(n_labels, self.label, self.label_count)
 
     def gaussians(self, *, tau: float, min_sigma_m: float) -> Gaussians:
-        """Make one solid Gaussian of each group: maximum likelihood, mean intensity and its spread, commonest label."""
+        """Make one solid Gaussian of each group: maximum likelihood, mean intensity and its spread, all labels."""
         known = self.intensity_count > 0
         n = np.maximum(self.intensity_count, 1)
         intensity = self.intensity_sum / n
@@ -151,7 +149,7 @@ class Moments:
             self.covariance_m2,
             intensity=np.where(known, intensity, np.nan).astype(np.float32),
             intensity_sigma=np.sqrt(variance).astype(np.float32),
-            label=self.most_frequent_label(),
+            label=self.label_counts(),
             tau=tau,
             min_sigma_m=min_sigma_m,
         )

@@ -15,7 +15,7 @@ slopes get holes (with 0.3 m and 0.4 m: 3 to 10 % of any slope above 20°, howev
 
 import math
 from collections.abc import Callable
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from hedgerow.learners import thinning
 from hedgerow.learners.normals import grain_normals
 from hedgerow.learners.parts import Parts
 from hedgerow.world.elements import Triangles
+from hedgerow.world.labels import LabelCounts
 
 Progress = Callable[[int], object]
 Keep = Callable[[NDArray[np.float64]], NDArray[np.bool_]]
@@ -121,7 +122,7 @@ def learn_surface(
 
     Returns:
         Triangles of permeability 0, anticlockwise as the sensor saw them, with mean and spread of the intensity and
-        the most frequent label of the points near them. Empty if the log has no returns, or too few of them.
+        the labels of the points near them. Empty if the log has no returns, or too few of them.
 
     Raises:
         InputError: the log is empty, or its points span more kilometres than a grid can.
@@ -142,7 +143,7 @@ def learn_surface(
             meshes.append(_tile_surface(store.grains(tile), tile, chosen, threads))
             if progress is not None:
                 progress(n_beams * done // len(tiles))
-    return _joined(meshes)
+    return Triangles.joined(meshes) if meshes else Triangles.plain(np.zeros((0, 3, 3)))
 
 
 def surface_of(grains: thinning.Grains, parameters: SurfaceParameters, *, threads: int = 0) -> Triangles:
@@ -170,7 +171,7 @@ def _tile_surface(
     position_m = thinning.positions_m(grains, parameters.grain_m)
     thinning.require_spread(position_m, parameters.grain_m)
     normal = grain_normals(position_m, grains, parameters.kernel_m, upward=parameters.upward, threads=threads)
-    corners_m, intensity, intensity_sigma, label = _core.make_surface(
+    corners_m, intensity, intensity_sigma, n_labels, label, label_count = _core.make_surface(
         thinning.as_bytes(grains),
         position_m,
         normal,
@@ -187,8 +188,12 @@ def _tile_surface(
         _cubes(tile, parameters.nodes_per_tile),
         threads,
     )
-    columns: dict[str, Any] = {"intensity": intensity, "intensity_sigma": intensity_sigma, "label": label}
-    return Triangles.plain(corners_m.reshape(-1, 3, 3), **columns)
+    return Triangles.plain(
+        corners_m.reshape(-1, 3, 3),
+        intensity=intensity,
+        intensity_sigma=intensity_sigma,
+        label=LabelCounts.from_rows(n_labels, label, label_count),
+    )
 
 
 def _cubes(tile: thinning.Tile | None, n_nodes: int | None) -> list[int]:
@@ -196,11 +201,3 @@ def _cubes(tile: thinning.Tile | None, n_nodes: int | None) -> list[int]:
         return [-(2**62), 2**62, -(2**62), 2**62]
     (x, y) = tile
     return [x * n_nodes, (x + 1) * n_nodes, y * n_nodes, (y + 1) * n_nodes]
-
-
-def _joined(meshes: list[Triangles]) -> Triangles:
-    if not meshes:
-        return Triangles.plain(np.zeros((0, 3, 3)))
-    columns = [mesh.columns() for mesh in meshes]
-    joined: dict[str, Any] = {name: np.concatenate([each[name] for each in columns]) for name in columns[0]}
-    return Triangles(**joined)

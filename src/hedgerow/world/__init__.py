@@ -5,6 +5,7 @@ from hedgerow.world.density import RangeDensity
 from hedgerow.world.elements import Gaussians, Points, Triangles
 from hedgerow.world.header import Provenance
 from hedgerow.world.hits import Hits, Pierced
+from hedgerow.world.labels import LabelCounts
 from hedgerow.world.learned import LearnedWorld, WorldSize
 from hedgerow.world.load import load_world
 from hedgerow.world.noise import SurfaceNoise
@@ -14,6 +15,7 @@ from hedgerow.world.world import SceneWorld, World
 __all__ = [
     "Gaussians",
     "Hits",
+    "LabelCounts",
     "LearnedWorld",
     "Pierced",
     "Points",

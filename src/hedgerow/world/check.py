@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from hedgerow import arrays
 from hedgerow.errors import InputError
-from hedgerow.world.elements import Elements, Gaussians, Points, Triangles
+from hedgerow.world.elements import Column, Elements, Gaussians, Points, Triangles
+from hedgerow.world.labels import LabelCounts
 from hedgerow.world.noise import SurfaceNoise
 
 TABLES: dict[str, type[Gaussians] | type[Triangles] | type[Points]] = {
@@ -26,14 +27,15 @@ _F4, _F8, _LABEL = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.uint1
 _SHADE: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {
     "intensity": (_F4, ()),
     "intensity_sigma": (_F4, ()),
-    "label": (_LABEL, ()),
 }
 LAYOUT: dict[str, dict[str, tuple[np.dtype[Any], tuple[int, ...]]]] = {
     "triangles": {"corners_m": (_F8, (3, 3)), "permeability": (_F4, ()), **_SHADE},
     "gaussians": {"mean_m": (_F8, (3,)), "covariance_m2": (_F8, (3, 3)), "stop": (_F4, ()), **_SHADE},
     "points": {"position_m": (_F8, (3,)), "normal": (_F4, (3,)), "intensity": (_F4, ()), "label": (_LABEL, ())},
 }
-"""Type and shape of a row of every column."""
+"""Type and shape of a row of every column that is an array."""
+HISTOGRAM = {"triangles": "label", "gaussians": "label"}
+"""The column of label counts, of the tables that have one."""
 
 _FARTHEST_M = 1e9  # the Earth is 4e7 m around; beyond, something has gone wrong
 
@@ -61,16 +63,34 @@ def checked(table: Elements) -> Elements:
     given = table.columns()
     columns: dict[str, NDArray[Any]] = {}
     for column, (dtype, shape) in LAYOUT[name].items():
-        if column not in given:
+        if not isinstance(values := given.get(column), np.ndarray):
             raise InputError(f"{name}.{column}: expected a NumPy array, found {type(getattr(table, column)).__name__}")
-        columns[column] = _column(f"{name}.{column}", given[column], dtype, (len(table), *shape))
+        columns[column] = _column(f"{name}.{column}", values, dtype, (len(table), *shape))
     if "covariance_m2" in columns:
         columns["covariance_m2"] = _symmetric(f"{name}.covariance_m2", columns["covariance_m2"])
     for column, (low, high) in _bounds(table).items():
         _require_between(f"{name}.{column}", columns[column], low, high)
     if "normal" in columns:
         arrays.require_unit(f"{name}.normal", columns["normal"])
-    return type(table)(**(table.settings() | columns))
+    return type(table)(**(table.settings() | columns | _histogram(name, table)))
+
+
+def no_rows(name: str) -> dict[str, Column]:
+    """Return the columns of a table without elements."""
+    columns: dict[str, Column] = {
+        column: np.zeros((0, *shape), dtype) for column, (dtype, shape) in LAYOUT[name].items()
+    }
+    return columns | ({HISTOGRAM[name]: LabelCounts.of([], 0)} if name in HISTOGRAM else {})
+
+
+def _histogram(name: str, table: Elements) -> dict[str, LabelCounts]:
+    if name not in HISTOGRAM:
+        return {}
+    given = getattr(table, HISTOGRAM[name])
+    if not isinstance(given, LabelCounts):
+        found = f"found {type(given).__name__}; use LabelCounts.of(label, n)"
+        raise InputError(f"{name}.{HISTOGRAM[name]}: expected LabelCounts, {found}")
+    return {HISTOGRAM[name]: given}  # it has checked itself
 
 
 def _column(name: str, values: NDArray[Any], dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:

@@ -5,17 +5,21 @@ Plain columns, one row per element, float64 positions in the map frame. A learne
 them, the store writes them. Only lengths are checked here; `check.py` checks the rest when a world is made of them.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.errors import InputError
+from hedgerow.world.labels import LabelCounts
 from hedgerow.world.noise import NOISELESS, SurfaceNoise
 from hedgerow.world.scene import Scene
 
 Law = Literal["permeability", "extinction"]
+Column = NDArray[Any] | LabelCounts
+"""One row per element."""
 _UNLABELLED = 0
 
 
@@ -39,13 +43,20 @@ class Elements:
         chosen = {name: column[rows] for name, column in self.columns().items()}
         return type(self)(**(self.settings() | chosen))
 
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays with one row per element, by name."""
+    @classmethod
+    def joined(cls, tables: Sequence[Self]) -> Self:
+        """Put the elements of several tables one after the other, with the settings of the first; at least one."""
+        stacks = [table.columns() for table in tables]
+        columns = {name: _joined([stack[name] for stack in stacks]) for name in stacks[0]}
+        return type(tables[0])(**(tables[0].settings() | columns))
+
+    def columns(self) -> dict[str, Column]:
+        """Return what has one row per element, by name."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+        return {name: value for name, value in values.items() if isinstance(value, np.ndarray | LabelCounts)}
 
     def settings(self) -> dict[str, Any]:
-        """Return what is not an array, by name."""
+        """Return what is not a column, by name."""
         columns = self.columns()
         return {each.name: getattr(self, each.name) for each in fields(self) if each.name not in columns}
 
@@ -76,16 +87,26 @@ class Gaussians(Elements):
     """(N,) mean intensity of its returns; NaN if unknown."""
     intensity_sigma: NDArray[np.float32]
     """(N,) standard deviation of it."""
-    label: NDArray[np.uint16]
-    """(N,) most frequent label of its points; 0 if unknown."""
+    label: LabelCounts
+    """(N,) how many of its points have which label; a return draws one by its share."""
     law: Law = "permeability"
     tau: float = 3.5
     """Mahalanobis distance up to which a ray meets an element."""
     min_sigma_m: float = 0.001
 
     @classmethod
-    def plain(cls, mean_m: NDArray[np.float64], covariance_m2: NDArray[np.float64], **settings: Any) -> Self:
-        """Make solid Gaussians of unknown intensity and label; settings may replace any column."""
+    def plain(
+        cls,
+        mean_m: NDArray[np.float64],
+        covariance_m2: NDArray[np.float64],
+        *,
+        label: ArrayLike | LabelCounts = _UNLABELLED,
+        **settings: Any,
+    ) -> Self:
+        """Make solid Gaussians of unknown intensity and label; settings may replace any column.
+
+        Labels may be given as whole numbers too, one per element or one for all.
+        """
         n = len(mean_m)
         columns: dict[str, Any] = {
             "mean_m": mean_m,
@@ -93,7 +114,7 @@ class Gaussians(Elements):
             "stop": np.zeros(n, dtype=np.float32),
             "intensity": np.full(n, np.nan, dtype=np.float32),
             "intensity_sigma": np.zeros(n, dtype=np.float32),
-            "label": np.full(n, _UNLABELLED, dtype=np.uint16),
+            "label": LabelCounts.of(label, n),
         }
         return cls(**(columns | settings))
 
@@ -139,21 +160,26 @@ class Triangles(Elements):
     """(N,) mean intensity of its returns; NaN if unknown."""
     intensity_sigma: NDArray[np.float32]
     """(N,) standard deviation of it."""
-    label: NDArray[np.uint16]
-    """(N,) most frequent label of its points; 0 if unknown."""
+    label: LabelCounts
+    """(N,) how many of its points have which label; a return draws one by its share."""
     noise: SurfaceNoise = NOISELESS
     """Range noise by incidence angle."""
 
     @classmethod
-    def plain(cls, corners_m: NDArray[np.float64], **settings: Any) -> Self:
-        """Make solid triangles of unknown intensity and label; settings may replace any column."""
+    def plain(
+        cls, corners_m: NDArray[np.float64], *, label: ArrayLike | LabelCounts = _UNLABELLED, **settings: Any
+    ) -> Self:
+        """Make solid triangles of unknown intensity and label; settings may replace any column.
+
+        Labels may be given as whole numbers too, one per element or one for all.
+        """
         n = len(corners_m)
         columns: dict[str, Any] = {
             "corners_m": corners_m,
             "permeability": np.zeros(n, dtype=np.float32),
             "intensity": np.full(n, np.nan, dtype=np.float32),
             "intensity_sigma": np.zeros(n, dtype=np.float32),
-            "label": np.full(n, _UNLABELLED, dtype=np.uint16),
+            "label": LabelCounts.of(label, n),
         }
         return cls(**(columns | settings))
 
@@ -225,3 +251,10 @@ class Points(Elements):
     def n_parameters(self) -> int:
         """Count 3 each: the position."""
         return 3 * len(self)
+
+
+def _joined(columns: Sequence[Column]) -> Column:
+    counts = [column for column in columns if isinstance(column, LabelCounts)]
+    if counts:
+        return LabelCounts.concatenate(counts)
+    return np.concatenate([column for column in columns if not isinstance(column, LabelCounts)])

@@ -4,6 +4,7 @@
 mean_m        -> mean_x_m, mean_y_m, mean_z_m
 covariance_m2 -> covariance_xx_m2, _xy_, _xz_, _yy_, _yz_, _zz_ (it is symmetric)
 corners_m     -> corner0_x_m ... corner2_z_m
+label         -> labels, label_counts: lists of equal length (a plain label for points)
 """
 
 from typing import Any
@@ -11,11 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.arrays import RowError, first_row
 from hedgerow.errors import InputError
 from hedgerow.io.arrow import pa
-from hedgerow.world.check import LAYOUT
-from hedgerow.world.elements import Elements
+from hedgerow.world.check import HISTOGRAM, LAYOUT
+from hedgerow.world.elements import Column, Elements
+from hedgerow.world.labels import LabelCounts
 
+_LABELS, _COUNTS = "labels", "label_counts"
+_LISTS_SINCE = 2
+"""World format that brought them; before, there was one label per element."""
 _AXES = ("x", "y", "z")
 _FLAT: dict[str, dict[str, tuple[int, ...]]] = {
     "mean_m": {f"mean_{axis}_m": (i,) for i, axis in enumerate(_AXES)},
@@ -36,27 +42,37 @@ def flat_types(name: str) -> dict[str, np.dtype[Any]]:
 def to_arrow(name: str, table: Elements) -> Any:
     """Return the rows as an Arrow table."""
     columns: dict[str, NDArray[Any]] = {}
-    for column, array in table.columns().items():
+    for column in LAYOUT[name]:
+        array: NDArray[Any] = getattr(table, column)
         for flat, place in _FLAT.get(column, {column: ()}).items():
             columns[flat] = np.ascontiguousarray(array[(slice(None), *place)])
     types = {flat: pa.from_numpy_dtype(dtype) for flat, dtype in flat_types(name).items()}
+    values: dict[str, Any] = {flat: columns[flat] for flat in types}
+    if isinstance(label := table.columns().get(HISTOGRAM.get(name, "")), LabelCounts):
+        offsets = pa.array(label.first.astype(np.int32))
+        for flat, entries in ((_LABELS, label.label), (_COUNTS, label.count)):
+            types[flat] = pa.list_(pa.field("element", pa.from_numpy_dtype(entries.dtype), nullable=False))
+            values[flat] = pa.ListArray.from_arrays(offsets, pa.array(entries), type=types[flat])
     schema = pa.schema([pa.field(flat, kind, nullable=False) for flat, kind in types.items()])
-    return pa.table({flat: columns[flat] for flat in types}, schema=schema)
+    return pa.table(values, schema=schema)
 
 
-def from_arrow(name: str, rows: Any) -> dict[str, NDArray[Any]]:
+def from_arrow(name: str, rows: Any, written_as: int) -> dict[str, Column]:
     """Return the columns of a table of elements from an Arrow table.
 
+    Args:
+        name: which table.
+        rows: what was read.
+        written_as: format of the world.
+
     Raises:
-        InputError: a column is missing, of another type, or has missing values.
+        InputError: a column is missing, of another type, has missing values, or holds no histograms.
     """
+    columns: dict[str, Column] = {}
+    if name in HISTOGRAM:
+        columns[HISTOGRAM[name]] = _one_label_each(rows) if written_as < _LISTS_SINCE else _label_counts(rows)
     for flat, dtype in flat_types(name).items():
-        if flat not in rows.column_names:
-            raise InputError(f"column '{flat}' is missing (has {', '.join(rows.column_names)})")
-        column = rows.column(flat)
-        if column.type != pa.from_numpy_dtype(dtype) or column.null_count:
-            raise InputError(f"column '{flat}' is {column.type}, {column.null_count} missing; expected {dtype}, 0")
-    columns: dict[str, NDArray[Any]] = {}
+        _require_type(rows, flat, pa.from_numpy_dtype(dtype))
     for column, (dtype, shape) in LAYOUT[name].items():
         array = np.empty((len(rows), *shape), dtype=dtype)
         for flat, place in _FLAT.get(column, {column: ()}).items():
@@ -65,3 +81,36 @@ def from_arrow(name: str, rows: Any) -> dict[str, NDArray[Any]]:
                 array[(slice(None), *reversed(place))] = values
         columns[column] = array
     return columns
+
+
+def _require_type(rows: Any, flat: str, kind: Any) -> None:
+    if flat not in rows.column_names:
+        raise InputError(f"column '{flat}' is missing (has {', '.join(rows.column_names)})")
+    column = rows.column(flat)
+    found = column.type
+    fits = pa.types.is_list(found) and found.value_type == kind.value_type if pa.types.is_list(kind) else found == kind
+    if not fits or column.null_count:
+        raise InputError(f"column '{flat}' is {found}, {column.null_count} missing; expected {kind}, 0")
+
+
+def _label_counts(rows: Any) -> LabelCounts:
+    lengths: list[NDArray[Any]] = []
+    entries: list[NDArray[Any]] = []
+    for flat, kind in ((_LABELS, pa.uint16()), (_COUNTS, pa.int64())):
+        _require_type(rows, flat, pa.list_(kind))
+        column = rows.column(flat).combine_chunks()
+        values = column.flatten()
+        if values.null_count:
+            raise InputError(f"column '{flat}' has lists with {values.null_count} missing values; expected none")
+        lengths.append(column.value_lengths().to_numpy())
+        entries.append(values.to_numpy())
+    unequal = lengths[0] != lengths[1]
+    if unequal.any():
+        row = first_row(unequal)
+        raise RowError(_COUNTS, row, f"has {lengths[1][row]} entries, but {_LABELS} has {lengths[0][row]}")
+    return LabelCounts.from_rows(lengths[0], *entries)
+
+
+def _one_label_each(rows: Any) -> LabelCounts:
+    _require_type(rows, "label", pa.uint16())
+    return LabelCounts.from_modes(rows.column("label").to_numpy())

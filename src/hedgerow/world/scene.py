@@ -19,6 +19,7 @@ from hedgerow.errors import InputError
 from hedgerow.log import Beams
 from hedgerow.world.gaussians import whitening
 from hedgerow.world.hits import Hits, Pierced
+from hedgerow.world.labels import LabelCounts, engine_labels
 from hedgerow.world.noise import NOISELESS, SurfaceNoise
 
 Progress = Callable[[int], object]
@@ -52,7 +53,7 @@ class Scene:
         triangles: ArrayLike,
         *,
         permeability: ArrayLike = 0.0,
-        label: ArrayLike = 0,
+        label: ArrayLike | LabelCounts = 0,
         reflectance: ArrayLike = 0.5,
         intensity_sigma: ArrayLike = 0.0,
         lambertian: bool = True,
@@ -65,7 +66,7 @@ class Scene:
             vertices_m: (V, 3), map frame [m].
             triangles: (T, 3) vertex numbers; a triangle without area is never hit.
             permeability: probability that a ray passes, 0 to 1.
-            label: semantic class, 0 to 65535.
+            label: semantic class, 0 to 65535, or counts of several, by which each return draws one.
             reflectance: share of the light sent back at normal incidence, 0 or more; NaN is unknown.
             intensity_sigma: standard deviation of the intensity.
             lambertian: whether intensity is reflectance times the cosine of the incidence angle, or reflectance alone.
@@ -84,16 +85,18 @@ class Scene:
         groups = [noise] if isinstance(noise, SurfaceNoise) else list(noise)
         group = arrays.as_integers("noise_group", noise_group, (n,), np.uint8)
         _require_below("noise_group", group, len(groups))
+        modes, labels = engine_labels(label, n)
         self._core.add_mesh(
             np.ascontiguousarray(vertices - self.origin_m, dtype=np.float32),
             np.ascontiguousarray(corners),
             _between("permeability", permeability, n, 0, 1),
-            np.ascontiguousarray(arrays.as_integers("label", label, (n,), np.uint16)),
+            modes,
             _known("reflectance", reflectance, n),
             _between("intensity_sigma", intensity_sigma, n, 0, np.inf),
             lambertian,
             np.ascontiguousarray(group),
             [group.native() for group in groups],
+            labels,
         )
 
     def add_gaussians(
@@ -104,7 +107,7 @@ class Scene:
         permeability: ArrayLike | None = None,
         extinction_per_m: ArrayLike | None = None,
         tau: float = 3.5,
-        label: ArrayLike = 0,
+        label: ArrayLike | LabelCounts = 0,
         intensity: ArrayLike = 0.5,
         intensity_sigma: ArrayLike = 0.0,
         min_sigma_m: float = 0.001,
@@ -117,7 +120,7 @@ class Scene:
             permeability: (N,) or one number: probability that a ray that meets it passes. Default 0.
             extinction_per_m: (N,) or one number k instead: it passes with exp(-k sigma_t exp(-dist²/2)) [1/m].
             tau: 3.5 as in 000; 002 took 2.
-            label: semantic class, 0 to 65535.
+            label: semantic class, 0 to 65535, or counts of several, by which each return draws one.
             intensity: mean intensity of its returns, 0 or more; NaN is unknown.
             intensity_sigma: standard deviation of it.
             min_sigma_m: floor of the standard deviations [m].
@@ -138,15 +141,17 @@ class Scene:
         else:
             stop = _between("extinction_per_m", extinction_per_m, n, 0, np.inf)
         covariance = arrays.as_floats("covariance_m2", np.zeros((0, 3, 3)) if n == 0 else covariance_m2, (n, 3, 3))
+        modes, labels = engine_labels(label, n)
         self._core.add_gaussians(
             np.ascontiguousarray(mean - self.origin_m, dtype=np.float32),
             whitening(covariance, min_sigma_m),
             stop,
-            np.ascontiguousarray(arrays.as_integers("label", label, (n,), np.uint16)),
+            modes,
             _known("intensity", intensity, n),
             _between("intensity_sigma", intensity_sigma, n, 0, np.inf),
             extinction_per_m is not None,
             tau,
+            labels,
         )
 
     def place(

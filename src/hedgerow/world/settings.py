@@ -5,10 +5,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, cast
 
-import numpy as np
-
 from hedgerow.errors import InputError
-from hedgerow.world.check import LAYOUT, TABLES, checked
+from hedgerow.world.check import TABLES, checked, no_rows
 from hedgerow.world.elements import Elements
 from hedgerow.world.header import typed
 from hedgerow.world.noise import SurfaceNoise
@@ -35,7 +33,7 @@ def settings_from(name: str, content: Any) -> tuple[Elements, int]:
     where = f"tables.{name}"
     if not isinstance(content, Mapping):
         raise InputError(f"{where}: expected a section, found {content!r}")
-    columns: dict[str, Any] = {column: np.zeros((0, *shape), dtype) for column, (dtype, shape) in LAYOUT[name].items()}
+    columns: dict[str, Any] = dict(no_rows(name))
     like = TABLES[name](**columns)
     types: dict[str, type] = {each: type(value) for each, value in settings_of(like).items()}
     entries = typed(f"{where}.", cast("Mapping[str, Any]", content), types | {"n": int})

@@ -31,8 +31,8 @@ from hedgerow.world.settings import settings_from, settings_of
 from hedgerow.world.tiles import TileList, list_tiles, tile_of
 from hedgerow.world.toml import dumps
 
-FORMAT = 1
-"""Raised by one when older readers would misread the folder."""
+FORMAT = 2
+"""Raised by one when older readers would misread the folder. 1 had one label per triangle and Gaussian."""
 _TOML, _TILES = "world.toml", "tiles.parquet"
 
 
@@ -80,6 +80,7 @@ class WorldFile:
         self.path = Path(path)
         toml = self.path / _TOML
         content = _read_toml(self.path, toml)
+        self._format = content.pop("format")
         try:
             self.written_by = str(content.pop("hedgerow"))
             crc32 = content.pop("tiles_crc32")
@@ -127,7 +128,7 @@ class WorldFile:
         for row in range(len(self.tiles)):
             if chosen is None or xy[row] in chosen:
                 parts[self.tiles.name(row)].append(self.read_row(row))
-        return {name: _joined(tables) for name, tables in parts.items()}
+        return {name: Elements.joined(tables) for name, tables in parts.items()}
 
     def read_row(self, row: int) -> Elements:
         """Read one tile of one table: a row of `tiles`.
@@ -140,19 +141,13 @@ class WorldFile:
         rows = _decoded(path, self.tiles.crc32[row])
         try:
             empty = self.settings(name)
-            table = checked(type(empty)(**(empty.settings() | from_arrow(name, rows))))
+            table = checked(type(empty)(**(empty.settings() | from_arrow(name, rows, self._format))))
         except InputError as error:
             raise FileError(f"{path}: {error}") from error
         inside = tile_of(table.centre_m(), self.header.tile_m) == [self.tiles.x[row], self.tiles.y[row]]
         if not inside.all():
             raise FileError(f"{path}: elements lie outside the tile; was tile_m in {_TOML} changed?")
         return table
-
-
-def _joined(tables: Sequence[Elements]) -> Elements:
-    stacks = [table.columns() for table in tables]
-    columns = {name: np.concatenate([stack[name] for stack in stacks]) for name in stacks[0]}
-    return type(tables[0])(**(tables[0].settings() | columns))
 
 
 _SECTIONS = ("size", "tables")
@@ -172,7 +167,7 @@ def _read_toml(path: Path, toml: Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         reason = str(error).splitlines()[0]
         raise FileError(f"{toml}: cannot be read ({reason})") from error
-    written_as = content.pop("format", None)
+    written_as = content.get("format")
     if type(written_as) is not int:
         raise FileError(f"{toml}: format: expected a whole number, found {written_as!r}; is this a Hedgerow world?")
     if written_as > FORMAT:
@@ -210,6 +205,7 @@ def _encoded(table: Any) -> bytes:
     """Write an Arrow table as Parquet; lz4 and split floats as in io/parquet_writer.py, for the reasons told there."""
     floats = {each.name: "BYTE_STREAM_SPLIT" for each in table.schema if pa.types.is_floating(each.type)}
     others = [each.name for each in table.schema if each.name not in floats]
+    others += [f"{name}.list.element" for name in others]  # what Parquet calls the numbers of a column of lists
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="lz4", use_dictionary=others, column_encoding=floats)
     return sink.getvalue().to_pybytes()
