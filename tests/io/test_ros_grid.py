@@ -88,8 +88,18 @@ def test_recovery_can_be_declined(tmp_path):
 
 
 @pytest.mark.skipif(not BSD.exists(), reason="needs ../shared/data/ouster_bsd")
-@pytest.mark.parametrize("name", ["OS1-128_1024_street_3sweeps", "OS2-128_1024_street", "OS1-32_1024_street"])
-def test_directions_of_a_real_lidars_missing_returns(tmp_path, name):
+@pytest.mark.parametrize(
+    "name, rms_deg",
+    # Found: 0.0036, 0.0018, 0.0054 and 0.132. The beams of an OS0 bend 28 mm before the axis, which the model of a grid
+    # does not know; that shows in what it sees from near.
+    [
+        ("OS1-128_1024_street_3sweeps", 0.01),
+        ("OS2-128_1024_street", 0.01),
+        ("OS1-32_1024_street", 0.01),
+        ("OS0-128_1024_street", 0.2),
+    ],
+)
+def test_directions_of_a_real_lidars_missing_returns(tmp_path, name, rms_deg):
     arrays = np.load(BSD / f"{name}.npz")
     range_m = arrays["range_mm"][0] * 1e-3
     n_lasers, n_columns = range_m.shape
@@ -103,6 +113,5 @@ def test_directions_of_a_real_lidars_missing_returns(tmp_path, name):
     assert missed.sum() == (range_m == 0).sum()
     column = (log.beams.time_ns - START_NS + 48_500) // 97_000
     off = np.linalg.norm(log.beams.direction - unit[log.beams.ring, column], axis=1)[missed]
-    # Found: below 0.02 degrees but for a few lasers that see the ground from near, where the bent beam shows.
-    assert np.rad2deg(np.sqrt(np.mean(off**2))) < 0.06
-    assert source.metadata["recovery"]["rms_deg"] < 0.2
+    assert np.rad2deg(np.sqrt(np.mean(off**2))) < rms_deg
+    assert source.metadata["recovery"]["rms_deg"] < rms_deg
