@@ -9,7 +9,9 @@ import shutil
 
 import numpy as np
 import pytest
+from bag_maker import drive
 from kitti_maker import make_raw, make_sequence
+from packet_maker import ouster_metadata, ouster_pcap, velodyne_pcap
 
 import hedgerow as hr
 from hedgerow.errors import HedgerowError
@@ -35,6 +37,16 @@ def make(kind, folder, log_maker):
     elif kind in ("kitti-own", "pcd-folder"):
         path = folder / "seq"
         write_log(small_log(log_maker), path, format=kind.removesuffix("-own"))
+    elif kind == "velodyne.pcap":
+        path = velodyne_pcap(folder / "x.pcap", n_packets=60, start_azimuth=33_000)
+    elif kind == "ouster.pcap":
+        turns = [np.full((4, 64), 5_000 + k) for k in range(2)]
+        path = ouster_pcap(folder / "x.pcap", ouster_metadata(), turns)
+    elif kind in ("ros1", "mcap", "ros2"):
+        path = drive({"ros1": "bag", "ros2": "db3"}.get(kind, kind)).write(folder)
+    elif kind in ("mcap-own", "bag-own"):
+        path = folder / f"x.{kind.removesuffix('-own')}"
+        write_log(small_log(log_maker), path)
     elif kind == "log":
         path = folder / "x.log"
         write_log(small_log(log_maker), path)
@@ -42,7 +54,8 @@ def make(kind, folder, log_maker):
         path = folder / f"x.{kind}"
         write_log(small_log(log_maker), path)
     files = sorted(each for each in folder.rglob("*") if each.is_file())
-    return path, files, SCANNER if kind in ("ply", "pcd", "las", "laz") else {}
+    options = SCANNER if kind in ("ply", "pcd", "las", "laz") else {}
+    return path, files, {"static": True} if kind.endswith(".pcap") else options
 
 
 def damaged(data: bytes, rng: np.random.Generator, how: str) -> bytes:
@@ -72,7 +85,11 @@ def try_to_convert(path, target, options) -> bool:
 
 
 @pytest.mark.parametrize(
-    "kind", ["kitti-raw", "kitti", "kitti-own", "pcd-folder", "parquet", "log", "ply", "pcd", "las", "laz"]
+    "kind",
+    [
+        *["kitti-raw", "kitti", "kitti-own", "pcd-folder", "parquet", "log", "ply", "pcd", "las", "laz"],
+        *["velodyne.pcap", "ouster.pcap", "ros1", "mcap", "ros2", "mcap-own", "bag-own"],
+    ],
 )
 @pytest.mark.parametrize("how", ["cut", "random", "changed"])
 def test_damage_is_refused_or_harmless(tmp_path, log_maker, kind, how):

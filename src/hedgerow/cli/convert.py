@@ -20,6 +20,8 @@ def convert(
     *,
     trajectory: Path | None = None,
     sensor: str | None = None,
+    topic: str | None = None,
+    static: Annotated[bool, Parameter(negative=())] = False,
     sweeps: str | None = None,
     read_as: Annotated[str | None, Parameter(name="--from")] = None,
     write_as: Annotated[str | None, Parameter(name="--to")] = None,
@@ -38,6 +40,10 @@ def convert(
         poses of the sensor (TUM or KITTI text), where the log has none
     sensor
         name of the lidar in the catalogue, where the log does not say
+    topic
+        topic of the clouds or packets in a bag that has several
+    static
+        the sensor stood still, where the log has no poses
     sweeps
         which sweeps: FIRST:LAST[:STEP], the last one not included
     read_as
@@ -56,14 +62,15 @@ def convert(
         return
     if source is None or target is None:
         raise InputError("convert: expected the log to read and the file or folder to write")
-    _convert(source, target, trajectory, sensor, sweeps, read_as, write_as, settings or [])
+    said = {name: value for name, value in (("sensor", sensor), ("topic", topic), ("static", static)) if value}
+    _convert(source, target, trajectory, said, sweeps, read_as, write_as, settings or [])
 
 
 def _convert(
     source: Path,
     target: Path,
     trajectory: Path | None,
-    sensor: str | None,
+    said: dict[str, Any],
     sweeps: str | None,
     read_as: str | None,
     write_as: str | None,
@@ -75,7 +82,7 @@ def _convert(
     from hedgerow.io.formats import format_of
     from hedgerow.progress import progress_bar
 
-    options: dict[str, Any] = settings_of(settings) | {"sensor": sensor}
+    options: dict[str, Any] = settings_of(settings) | said
     format_of(target, write_as, reading=False)  # refuse it before anything is read
     written: Trajectory | None = None
     if trajectory is not None and "trajectory" not in format_of(source, read_as, reading=True).options:

@@ -14,6 +14,9 @@ from hedgerow.errors import FileError, MissingPackage
 
 _PLACING = ("trajectory", "mount", "sensor", "min_range_m", "max_range_m", "map_origin_m")
 _CLOUDS = ("recover", "compensated", "elevation_bias_deg")
+_BAG = (*_PLACING, "recover", "compensated", "rate_hz", "static", "topic", "pose_topic", "map_frame")
+EXTRA = "formats"
+"""Name of the optional dependencies that all formats need together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,8 @@ class Format:
     writes: bool = True
     packages: tuple[str, ...] = ()
     """Optional packages that it imports."""
+    extra: str = EXTRA
+    """Name of the optional dependencies that have them."""
 
 
 FORMATS = (
@@ -99,10 +104,49 @@ FORMATS = (
         options=(*_PLACING, "scanner_m"),
         packages=("laspy",),
     ),
+    Format(
+        "mcap",
+        "ROS 2 recording in one MCAP file: PointCloud2 or Velodyne packets, with TF, odometry or a trajectory",
+        "hedgerow.io.ros.log",
+        (".mcap",),
+        magic=(b"\x89MCAP0\r\n",),
+        options=_BAG,
+        packages=("rosbags",),
+        extra="ros",
+    ),
+    Format(
+        "ros1",
+        "ROS 1 bag: PointCloud2 or Velodyne packets, with TF, odometry or a trajectory",
+        "hedgerow.io.ros.log",
+        (".bag",),
+        magic=(b"#ROSBAG V2.0\n",),
+        options=_BAG,
+        packages=("rosbags",),
+        extra="ros",
+    ),
+    Format(
+        "ros2",
+        "ROS 2 recording: folder with metadata.yaml and .db3 or .mcap files, or one .db3 file",
+        "hedgerow.io.ros.log",
+        (".db3",),
+        markers=("metadata.yaml",),
+        magic=(b"SQLite format 3\x00",),
+        options=_BAG,
+        writes=False,
+        packages=("rosbags",),
+        extra="ros",
+    ),
+    Format(
+        "pcap",
+        "captured packets (pcap, pcapng) of a Velodyne, or of an Ouster with its metadata JSON; and a trajectory",
+        "hedgerow.io.pcap.log",
+        (".pcap", ".pcapng"),
+        magic=(b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\xc3\xd4", b"\x4d\x3c\xb2\xa1", b"\xa1\xb2\x3c\x4d", b"\x0a\x0d\x0d\x0a"),
+        options=(*_PLACING, "static", "metadata"),
+        writes=False,
+    ),
 )
 BY_NAME = {each.name: each for each in FORMATS}
-EXTRA = "formats"
-"""Name of the optional dependencies that all of them need together."""
 
 
 def format_of(path: str | Path, name: str | None = None, *, reading: bool) -> Format:
@@ -140,11 +184,11 @@ def module_of(found: Format) -> Any:
         MissingPackage: a package that it needs is not installed.
     """
     for package in found.packages:
-        optional(package, found.name)
+        optional(package, found.name, found.extra)
     return import_module(found.module)
 
 
-def optional(package: str, wanted_for: str) -> Any:
+def optional(package: str, wanted_for: str, extra: str = EXTRA) -> Any:
     """Import an optional package.
 
     Raises:
@@ -155,7 +199,7 @@ def optional(package: str, wanted_for: str) -> Any:
     except ImportError as error:
         raise MissingPackage(
             f"{wanted_for}: needs the package {package}, which is not installed; "
-            f"install it with: pip install 'hedgerow[{EXTRA}]'"
+            f"install it with: pip install 'hedgerow[{extra}]'"
         ) from error
 
 

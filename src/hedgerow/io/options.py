@@ -47,6 +47,17 @@ class ReadOptions(BaseModel):
     map_origin_m: list[Finite] | None = Field(default=None, min_length=3, max_length=3)
     """Subtracted from outer coordinates to get those of the map [m]. Default: near the first point or pose."""
 
+    topic: str | None = None
+    """Topic of the clouds or packets in a bag. Default: the only one there."""
+    pose_topic: str | None = None
+    """Topic of the poses in a bag: odometry, poses, or /tf. Default: /tf, else the only other one."""
+    map_frame: str | None = None
+    """Frame of TF that is the map. Default: map, else odom, else world, else the top of the tree."""
+    static: bool = False
+    """The sensor stood still: at the origin, or where mount says."""
+    metadata: str | Path | None = None
+    """JSON that an Ouster lidar told about itself. Default: the file beside the capture with the same name."""
+
     def applied(self, settings: Settings) -> Settings:
         """Return settings with those of the options that are given."""
         given: dict[str, Any] = {
