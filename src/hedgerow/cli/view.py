@@ -27,14 +27,15 @@ def view(
     side_by_side: Annotated[bool, Parameter(negative=())] = False,
     seed: int = 0,
 ) -> None:
-    """Show logs and worlds in the browser, real and simulated over each other or side by side, until Ctrl-C.
+    """Show logs, worlds and scenes in the browser, real and simulated over each other or side by side, until Ctrl-C.
 
     Over SSH: ssh -L 8080:localhost:8080 MACHINE, start it there, open the address here.
 
     Parameters
     ----------
     paths
-        logs and worlds (folders with a world.toml); the beams of the first log are fired at each world
+        logs, worlds (folders with a world.toml) and scenes (hedgerow scenes lists them, or a .toml file); the beams of
+        the first log are fired at each world and scene
     host
         address to listen at; 0.0.0.0 lets other machines in, without a password
     port
@@ -53,12 +54,15 @@ def view(
     seed
         for firing
     """
+    from hedgerow.progress import stage_bar
+    from hedgerow.view.web.frame import APART_M
     from hedgerow.view.web.opening import open_stage
     from hedgerow.view.web.server import start_server, stop_server, url_of
 
-    stage = open_stage(paths, seed)
+    with stage_bar() as progress:
+        stage = open_stage(paths, seed, progress)
     choice = _choice(stage, colour, sweep, accumulate, points)
-    choice.apart_m = 60.0 if side_by_side else 0.0
+    choice.apart_m = APART_M if side_by_side else 0.0
     server = start_server(host, port)
     try:
         from hedgerow.view.web.viewer import Viewer

@@ -62,6 +62,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         "vegetation_response", "004 Tables 1 and 2: calibration of the vegetation response, and what it costs"
     ),
     "voxel-size": Experiment("voxel_size", "000 Fig. 22: distance by the side of the voxels"),
+    "cost-maps": Experiment("cost_maps", "003 Fig. 10: one robot with four lidars finds its way through a courtyard"),
 }
 
 

@@ -19,17 +19,18 @@ TITLES = {
     "range error": "range, simulated minus real [m]",
     "log-likelihood": "log density of the real range",
 }
-UNKNOWN: Rgb = (110, 110, 110)
+UNKNOWN: Rgb = (95, 95, 95)
 """Of points without a value."""
 _MAPS = {
     "height": "turbo",
     "intensity": "viridis",
     "ring": "turbo",
-    "range error": "RdBu_r",
+    "range error": "coolwarm",
     "log-likelihood": "plasma",
 }
-_ENDS = {"turbo": (0.08, 0.95), "viridis": (0.12, 1.0), "plasma": (0.1, 1.0), "RdBu_r": (0.1, 0.9)}
+_ENDS = {"turbo": (0.08, 0.95), "viridis": (0.12, 1.0), "plasma": (0.1, 1.0), "coolwarm": (0.0, 1.0)}
 """Which part of each map is used: the ends are too dark to be seen on black."""
+_SIGMA_PER_MEDIAN = 1.4826  # of the absolute values of normal numbers
 _GOLDEN = 0.618033988749895
 Limits = tuple[float, float]
 
@@ -48,14 +49,14 @@ class Legend:
 def robust_limits(quantity: Quantity, values: NDArray[np.float64]) -> Limits:
     """Return between which values the colours run, so that a few stray ones do not decide.
 
-    From the 2nd to the 98th percentile of the finite values; for range errors 95 % of them, symmetric about 0; for
-    rings all. At least 1e-3 wide.
+    From the 2nd to the 98th percentile of the finite values; for rings all; for range errors three standard deviations
+    to both sides of 0, told by the median, since a few beams that pass a leaf are off by metres. At least 1e-3 wide.
     """
     known = values[np.isfinite(values)]
     if len(known) == 0:
         return (-1.0, 1.0) if quantity == "range error" else (0.0, 1.0)
     if quantity == "range error":
-        reach = max(float(np.percentile(np.abs(known), 95)), 5e-4)
+        reach = max(3 * _SIGMA_PER_MEDIAN * float(np.median(np.abs(known))), 5e-4)
         return -reach, reach
     low, high = np.percentile(known, (0, 100) if quantity == "ring" else (2, 98)).tolist()
     return low, max(high, low + 1e-3)

@@ -26,8 +26,8 @@ _FAR_M = 60.0
 class Drawing:
     """What is in the scene now."""
 
-    def __init__(self, server: "ViserServer", stage: Stage) -> None:
-        """Start with the sensor's way and a camera behind its start."""
+    def __init__(self, server: "ViserServer", stage: Stage, apart_m: float = 0.0) -> None:
+        """Start with the sensor's way, and a camera that looks along it; farther off if the layers are apart."""
         self._scene = server.scene
         self._atomic = server.atomic
         self._stage = stage
@@ -36,7 +36,7 @@ class Drawing:
         self._beam: list[Any] = []
         self.way = self._lines("/way", _pairs(stage.way_m - stage.centre_m), _WAY, 3.0)
         self.heading = heading_of(stage.way_m)
-        self._place_camera(server)
+        self._place_camera(server, apart_m * max(len(stage.layers) - 1, 0))
 
     @property
     def aside(self) -> NDArray[np.float64]:
@@ -150,11 +150,12 @@ class Drawing:
             name, pairs_m.astype(np.float32), colour, thickness=width, thickness_units="screen"
         )
 
-    def _place_camera(self, server: "ViserServer") -> None:
+    def _place_camera(self, server: "ViserServer", width_m: float) -> None:
         way_m = self._stage.way_m - self._stage.centre_m
-        target = way_m.mean(axis=0) if len(way_m) else np.zeros(3)
+        target = (way_m.mean(axis=0) if len(way_m) else np.zeros(3)) + width_m / 2 * self.aside
+        back_m = 26 + 0.6 * width_m
         server.initial_camera.look_at = target
-        server.initial_camera.position = target - 26 * self.heading + np.array([0, 0, 17])
+        server.initial_camera.position = target - back_m * self.heading + np.array([0, 0, 0.65 * back_m])
         server.initial_camera.far = 4000.0
 
 

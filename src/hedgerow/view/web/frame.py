@@ -13,6 +13,8 @@ from hedgerow.view.web.layers import Layer
 from hedgerow.view.web.stage import Stage
 
 POINT_LIMIT = 2_000_000
+APART_M = 50.0
+"""Between layers that are side by side."""
 
 
 @dataclass

@@ -12,6 +12,7 @@ from hedgerow.arrays import Numbers
 from hedgerow.errors import InputError
 from hedgerow.evaluate.sources import require_same_map
 from hedgerow.log import Log, Returns
+from hedgerow.sensor import Sensor
 
 Rgb = tuple[int, int, int]
 OWN_COLOURS: tuple[Rgb, ...] = ((86, 180, 233), (230, 159, 0), (0, 200, 140), (220, 110, 190), (240, 228, 66))
@@ -56,12 +57,20 @@ def recorded(name: str, recording: Recording) -> Layer:
     return Layer(name, recording.sweeps, lambda number: recording.read(number))
 
 
-def fired(name: str, world: Any, real: Layer, seed: int) -> Layer:
-    """Return the layer of a world at which the beams of another layer are fired; same seed, same cloud."""
+def fired(name: str, world: Any, real: Layer, seed: int, *, sensor: Sensor | None = None) -> Layer:
+    """Return the layer of a world at which the beams of another layer are fired; same seed, same cloud.
+
+    Args:
+        name: what to call it.
+        world: anything with `fire`; `log_likelihood` and `pdf` are used where it has them.
+        real: whose beams.
+        seed: for firing.
+        sensor: sets the shape of the pulses, for physical worlds.
+    """
 
     def fire(number: int) -> Log:
         recording = real.read(number)
-        simulated: Log = world.fire(recording.beams, seed=seed)
+        simulated: Log = world.fire(recording.beams, seed=seed, sensor=sensor)
         require_same_map(name, recording, simulated)
         return limited(simulated, recording)
 

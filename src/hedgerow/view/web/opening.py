@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From paths to a stage: which are logs, which are worlds, and what is fired at what."""
+"""From paths to a stage: which are logs, which are worlds or scenes, and what is fired at what."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,45 +10,63 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import FileError, InputError
 from hedgerow.view.web.layers import Layer, fired, named_apart, recorded, require_sweeps
+from hedgerow.view.web.sites import SiteToFire, Stages, is_scene, scene_names
 from hedgerow.view.web.stage import Solid, Stage
+from hedgerow.world import LearnedWorld, load_world
 
 WAY_SWEEPS = 60
 """The way is drawn through the beams of this many sweeps, evenly chosen: reading all could take long."""
 WAY_PER_SWEEP = 4
 
 
-def open_stage(paths: Sequence[str | Path], seed: int = 0) -> Stage:
-    """Open logs and worlds to be shown together.
+def open_stage(paths: Sequence[str | Path], seed: int = 0, progress: Stages | None = None) -> Stage:
+    """Open logs, worlds and scenes to be shown together.
 
-    The beams of the first log are fired at every world; without a log, only the elements of the worlds are shown.
+    The beams of the first log are fired at every world and scene. Without a log they are those of the first scene's
+    own sensor on its first pass; without a scene either, only the elements of the worlds are shown.
 
     Args:
-        paths: logs as `open_log` reads them, and worlds (folders with a world.toml).
+        paths: logs as `open_log` reads them, worlds (folders with a world.toml), names or files of scenes.
         seed: for firing.
+        progress: called with a stage of building a scene, how much of it is done, and how much there is.
 
     Raises:
         FileError: a path is missing, damaged, or of an unknown kind.
         InputError: a log has no beams, or nothing was given.
     """
-    from hedgerow.io import open_log
-    from hedgerow.world import LearnedWorld, load_world
-
     if not paths:
-        raise InputError("view: name at least one log or world")
+        raise InputError("view: name at least one log, world or scene")
     logs: list[Layer] = []
     worlds: list[Solid] = []
+    sites: list[SiteToFire] = []
     for path in map(Path, paths):
-        if not path.exists():
-            raise FileError(f"{path}: no such file or folder")
         if (path / "world.toml").exists():
-            world = load_world(path)
-            if isinstance(world, LearnedWorld):  # always: no limit of memory was given
-                worlds.append(Solid(path.stem, world))
+            worlds.append(Solid(path.stem, _whole(path)))
+        elif is_scene(path):
+            sites.append(SiteToFire.load(path, progress))
         else:
-            logs.append(recorded(path.stem, open_log(path)))
-            require_sweeps(logs[-1])
+            logs.append(_log(path))
+    if not logs and sites:
+        logs.append(sites.pop(0).own_pass(seed))
     simulated = [fired(each.name, each.world, logs[0], seed) for each in worlds] if logs else []
+    simulated += [site.fired(logs[0], seed) for site in sites]
     return _placed(named_apart(logs + simulated), worlds)
+
+
+def _whole(path: Path) -> LearnedWorld:
+    world = load_world(path)
+    assert isinstance(world, LearnedWorld)  # no limit of memory was given
+    return world
+
+
+def _log(path: Path) -> Layer:
+    from hedgerow.io import open_log
+
+    if not path.exists():
+        raise FileError(f"{path}: no such file or folder, nor a scene; the scenes are {', '.join(scene_names())}")
+    layer = recorded(path.stem, open_log(path))
+    require_sweeps(layer)
+    return layer
 
 
 def _placed(layers: list[Layer], solids: list[Solid]) -> Stage:

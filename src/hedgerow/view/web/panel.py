@@ -10,7 +10,7 @@ from hedgerow.errors import InputError
 from hedgerow.view.web.beam import BeamAt, BeamView
 from hedgerow.view.web.colours import QUANTITIES
 from hedgerow.view.web.drawing import GaussiansAs
-from hedgerow.view.web.frame import Choice, Frame
+from hedgerow.view.web.frame import APART_M, Choice, Frame
 from hedgerow.view.web.pictures import density_picture, legend_picture
 from hedgerow.view.web.stage import Stage
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 Changed = Callable[[str], None]
 """Called with what has to be drawn anew: clouds, size, solids, way or beam."""
+
 _MILLION = 1_000_000
 
 
@@ -62,7 +63,7 @@ class Panel:
                 self._on(self._switches[-1], "clouds", hidden=self._hidden)
             if self._stage.partners:
                 beside = self._gui.add_checkbox("side by side", self._choice.apart_m > 0)
-                apart = self._gui.add_number("apart [m]", 60.0, min=1.0, step=1.0)
+                apart = self._gui.add_number("apart [m]", self._choice.apart_m or APART_M, min=1.0, step=1.0)
                 for each in (beside, apart):
                     self._on(each, "clouds", apart_m=lambda: float(apart.value) if beside.value else 0.0)
             self.way = self._gui.add_checkbox("sensor's way", True)

@@ -34,7 +34,7 @@ class Viewer:
         self._stopped = False
         self._clicked: BeamAt | None = None
         self.frame: Frame | None = None
-        self.drawing = Drawing(server, stage)
+        self.drawing = Drawing(server, stage, choice.apart_m)
         self.panel = Panel(server, stage, choice, self.change)
         if stage.layers:
             server.scene.on_click()(self._click)

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A robot finds its way through a world it sees by lidar alone: the closed loop of 003 §3.5.3.
+
+Step after step the vehicle drives, the sensor's sweeps that ended meanwhile are fired from the poses of their pulses
+(rolling shutter), their points go into the cost grid, and now and then A* plans anew over all that is known by then.
+What the sensor sees decides where it drives, and where it drives decides what the sensor sees.
+
+The paper registers the points by "a simulated GPS and compass" and gives no errors; poses are exact here. Points count
+their height from the ground under the vehicle.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from pydantic import Field
+
+from hedgerow import arrays
+from hedgerow.apps.cost_grid import CostGrid, GridSettings
+from hedgerow.apps.planner import plan
+from hedgerow.apps.vehicle import STAND, Command, Ground, Motion, VehicleSettings, follow, move, stand_on
+from hedgerow.errors import InputError
+from hedgerow.frames import Pose, Trajectory
+from hedgerow.log import Beams, Log
+from hedgerow.sensor import Sensor
+from hedgerow.sensor.aim import Aim
+from hedgerow.sensor.driving import Drive
+from hedgerow.sensor.pattern_config import Part, Positive
+from hedgerow.world import World
+
+
+class NavigationSettings(Part):
+    """The robot and its task; defaults as in 003 where it says."""
+
+    grid: GridSettings = GridSettings()
+    """The cost grid."""
+    vehicle: VehicleSettings = VehicleSettings()
+    """The vehicle."""
+    sensor_height_m: Positive = 2.0
+    """Of the sensor above the ground; it looks level."""
+    step_s: Positive = 0.1
+    """Between two commands to the vehicle."""
+    replan_s: Positive = 1.0
+    """Between two plans."""
+    goal_radius_m: Positive = 2.0
+    """Nearer than this, the goal is reached."""
+    max_time_s: Positive = 300.0
+    """Then it gives up."""
+    sweep_stride: int = Field(default=1, ge=1)
+    """Fire every so many-th sweep only, for speed."""
+    noise: bool = True
+    """Whether the sensor's range errors are added."""
+    snapshot_s: Positive | None = 10.0
+    """When to keep a copy of the grid; Fig. 10 shows the maps after 10 s."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedPath:
+    """One result of the planner."""
+
+    time_s: float
+    """When it was planned."""
+    xy_m: NDArray[np.float64]
+    """(K, 2) map frame [m]; no rows if there was no way."""
+    cost: float
+    """Length in metres, each metre counted 1 plus the mean cost it crosses; inf if there was no way."""
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """What happened in each of N steps."""
+
+    time_s: NDArray[np.float64]
+    """(N,) at its end."""
+    speed_mps: NDArray[np.float64]
+    """(N,) of the vehicle."""
+    n_points: NDArray[np.int64]
+    """(N,) points put into the grid."""
+    n_known: NDArray[np.int64]
+    """(N,) cells with a point."""
+    collided: NDArray[np.bool_]
+    """(N,) whether the vehicle touched something; False if nobody told."""
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One drive."""
+
+    trajectory: Trajectory
+    """T_map_base, one pose per step and the first."""
+    reached: bool
+    """Whether it came to the goal in time."""
+    plans: tuple[PlannedPath, ...]
+    grid: CostGrid
+    """At the end."""
+    snapshot: CostGrid | None
+    """At `snapshot_s`; None if the drive was over before."""
+    steps: Steps
+
+    @property
+    def time_s(self) -> float:
+        """Time of the drive."""
+        return float(self.steps.time_s[-1]) if len(self.steps.time_s) else 0.0
+
+    @property
+    def n_collisions(self) -> int:
+        """Times that the vehicle began to touch something."""
+        touching = self.steps.collided
+        return int((touching & ~np.concatenate([[False], touching[:-1]])).sum())
+
+
+def navigate(
+    world: World,
+    sensor: Sensor,
+    start: ArrayLike,
+    goal: ArrayLike,
+    *,
+    terrain_height: Ground,
+    settings: NavigationSettings | None = None,
+    seed: int = 0,
+    collides: Callable[[Pose], bool] | None = None,
+    observe: Callable[[Log], object] | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> Run:
+    """Drive from start to goal on what the sensor sees.
+
+    Args:
+        world: what there is to see.
+        sensor: mounted level above the vehicle's middle.
+        start: (2,) x, y, map frame [m]; the vehicle looks towards the goal.
+        goal: (2,) x, y [m].
+        terrain_height: height of the ground at arrays of x and y [m]; the vehicle stands on it, the planner does not
+            know it.
+        settings: robot and task.
+        seed: for world and sensor; same seed, same drive.
+        collides: whether a vehicle at this T_map_base touches something; counted, not prevented.
+        observe: is given every step's log, as it goes into the grid.
+        progress: called after each step with the simulated milliseconds.
+
+    Returns:
+        The drive.
+
+    Raises:
+        InputError: start or goal is not finite or lies outside the grid (around the middle between them).
+    """
+    ends = [arrays.as_floats(name, point, (2,)) for name, point in (("start", start), ("goal", goal))]
+    chosen = settings or NavigationSettings()
+    robot = _Robot(world, sensor, ends[0], ends[1], terrain_height, chosen, seed)
+    for number in range(1, int(chosen.max_time_s / chosen.step_s + 1e-9) + 1):
+        if robot.reached:
+            break
+        log = robot.step(number)
+        if observe is not None and log is not None:
+            observe(log)
+        robot.collided.append(collides is not None and collides(robot.pose))
+        if progress is not None:
+            progress(round(1000 * number * chosen.step_s))
+    return robot.run()
+
+
+class _Robot:
+    """The state of one drive."""
+
+    def __init__(
+        self,
+        world: World,
+        sensor: Sensor,
+        start_m: NDArray[np.float64],
+        goal_m: NDArray[np.float64],
+        ground: Ground,
+        settings: NavigationSettings,
+        seed: int,
+    ) -> None:
+        for name, point in (("start", start_m), ("goal", goal_m)):
+            if not np.isfinite(point).all():
+                raise InputError(f"{name}: is {point.tolist()}; expected finite coordinates")
+        self.world, self.sensor, self.goal_m = world, sensor, goal_m
+        self.ground, self.settings, self.seed = ground, settings, seed
+        self.grid = CostGrid.around((start_m + goal_m) / 2, settings.grid)
+        self.goal_cell = self.grid.cell_of("goal", goal_m)
+        self.grid.cell_of("start", start_m)
+        way = goal_m - start_m
+        self.at = Motion(float(start_m[0]), float(start_m[1]), float(np.arctan2(way[1], way[0])))
+        self.pose = stand_on(ground, self.at, settings.vehicle)
+        self.times_ns, self.poses = [0], [self.pose]
+        self.mount = Pose.from_xyz_rpy((0, 0, settings.sensor_height_m))
+        self.next_sweep = 0
+        self.snapshot: CostGrid | None = None
+        self.plans: list[PlannedPath] = []
+        self.steps: list[tuple[float, float, int, int]] = []
+        self.collided: list[bool] = []
+
+    @property
+    def reached(self) -> bool:
+        """Whether the vehicle is at the goal."""
+        aside_m = np.hypot(self.at.x_m - self.goal_m[0], self.at.y_m - self.goal_m[1])
+        return bool(aside_m < self.settings.goal_radius_m)
+
+    def step(self, number: int) -> Log | None:
+        """Drive, see and plan for one step; give what was seen."""
+        settings = self.settings
+        time_s = number * settings.step_s
+        command = self._command()
+        self.at = move(self.at, command, settings.step_s)
+        self.pose = stand_on(self.ground, self.at, settings.vehicle)
+        self.times_ns.append(round(time_s * 1e9))
+        self.poses.append(self.pose)
+        log = self._see()
+        n_points = 0 if log is None else self.grid.add(log.points(), self.pose.position_m[2])
+        if not self.plans or time_s - self.plans[-1].time_s > settings.replan_s - 1e-6:
+            self._plan(time_s)
+        if settings.snapshot_s is not None and self.snapshot is None and time_s > settings.snapshot_s - 1e-6:
+            self.snapshot = self.grid.copy()
+        self.steps.append((time_s, command.speed_mps, n_points, int(self.grid.known.sum())))
+        return log
+
+    def run(self) -> Run:
+        """Give what happened so far."""
+        columns = np.array(self.steps, dtype=np.float64).reshape(-1, 4).T
+        counts = columns[2:].astype(np.int64)
+        steps = Steps(columns[0], columns[1], counts[0], counts[1], np.array(self.collided, dtype=np.bool_))
+        trajectory = Trajectory.from_poses(self.times_ns, self.poses)
+        return Run(trajectory, self.reached, tuple(self.plans), self.grid, self.snapshot, steps)
+
+    def _command(self) -> Command:
+        if not self.plans or len(self.plans[-1].xy_m) == 0:
+            return STAND
+        return follow(self.at, self.plans[-1].xy_m, self.settings.vehicle)
+
+    def _plan(self, time_s: float) -> None:
+        found = plan(self.grid.weight(), self.grid.cell_of("vehicle", (self.at.x_m, self.at.y_m)), self.goal_cell)
+        if found is None:
+            self.plans.append(PlannedPath(time_s, np.zeros((0, 2)), float("inf")))
+        else:
+            cost = found.cost * self.settings.grid.cell_m
+            self.plans.append(PlannedPath(time_s, self.grid.centre_m(found.cells), cost))
+
+    def _see(self) -> Log | None:
+        """Fire the sweeps that ended within this step, each pulse from the pose of its own instant."""
+        sweeps: list[Beams] = []
+        # Only the last poses matter; a sweep may have begun some steps ago.
+        n_poses = int(np.ceil(self.sensor.sweep_s / self.settings.step_s)) + 3
+        recent = Trajectory.from_poses(self.times_ns[-n_poses:], self.poses[-n_poses:])
+        drive = Drive(
+            self.sensor.config, self.sensor.pattern, recent, self.mount, 0, 1, Aim("exact", False, self.seed), threads=0
+        )
+        while (self.next_sweep + 1) * self.sensor.sweep_s <= self.times_ns[-1] * 1e-9 + 1e-6:
+            if self.next_sweep % self.settings.sweep_stride == 0:
+                sweeps.append(drive.sweep(self.next_sweep))
+            self.next_sweep += 1
+        if not sweeps:
+            return None
+        log = self.world.fire(Beams.concatenate(sweeps), self.seed, sensor=self.sensor)
+        return self.sensor.degrade(log, self.seed) if self.settings.noise else log

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Branches as arrays: every level of a plant's branches grows in one go from the level before.
+
+The way of describing a tree level by level (angle to the parent, turn around it, length against the parent's, bend)
+follows Weber and Penn, "Creation and Rendering of Realistic Trees", SIGGRAPH 1995; lengths follow the crown's outline.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.physics.plants.crown import Crown
+from hedgerow.physics.shapes import Mesh
+
+Array = NDArray[np.float64]
+GOLDEN_RAD = np.pi * (3 - np.sqrt(5))
+"""Turn from one branch to the next that shades the others least; what many plants do."""
+
+
+class Branches(NamedTuple):
+    """N branches of K straight pieces each."""
+
+    spine_m: Array
+    """(N, K + 1, 3) [m]."""
+    radius_m: Array
+    """(N, K + 1) [m]."""
+
+    def at(self, which: NDArray[np.int64], along: Array) -> tuple[Array, Array, Array]:
+        """Return (M, 3) points, (M, 3) unit directions and (M,) radii at a share 0 to 1 along some branches."""
+        pieces = self.spine_m.shape[1] - 1
+        k = np.clip((along * pieces).astype(np.int64), 0, pieces - 1)
+        u = (along * pieces - k)[:, None]
+        low, high = self.spine_m[which, k], self.spine_m[which, k + 1]
+        radius = (1 - u[:, 0]) * self.radius_m[which, k] + u[:, 0] * self.radius_m[which, k + 1]
+        return low + u * (high - low), unit(high - low), radius
+
+    @property
+    def length_m(self) -> Array:
+        """(N,) lengths along the spines [m]."""
+        return np.linalg.norm(np.diff(self.spine_m, axis=1), axis=-1).sum(axis=1)
+
+
+class Habit(NamedTuple):
+    """How the branches of one level grow."""
+
+    pieces: int
+    """Straight pieces of a branch."""
+    up: float
+    """How far it bends towards the sky (below 0: towards the ground) over its length, in units of its direction."""
+    wander: float
+    """Standard deviation of random bends, likewise."""
+    taper: float
+    """Radius of the tip against that of the foot."""
+
+
+def unit(vectors: Array) -> Array:
+    """Return vectors of length 1; what has none points up."""
+    length = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return np.where(length > 1e-12, vectors / np.maximum(length, 1e-12), [0.0, 0.0, 1.0])
+
+
+def across(direction: Array) -> tuple[Array, Array]:
+    """Return two unit vectors square to each of (N, 3) directions: a level one, and the other one, up if possible."""
+    reference = np.where(np.abs(direction[:, 2:]) > 0.999, [1.0, 0.0, 0.0], [0.0, 0.0, 1.0])
+    level = unit(np.cross(direction, reference))
+    return level, np.cross(level, direction)
+
+
+def turned_off(direction: Array, away_rad: Array, turn_rad: Array) -> Array:
+    """Turn (N, 3) unit directions away from themselves, to the side that `turn_rad` says; 0 is the level one."""
+    level, other = across(direction)
+    side = np.cos(turn_rad)[:, None] * level + np.sin(turn_rad)[:, None] * other
+    return np.cos(away_rad)[:, None] * direction + np.sin(away_rad)[:, None] * side
+
+
+def grown(
+    foot_m: Array, direction: Array, length_m: Array, radius_m: Array, habit: Habit, rng: np.random.Generator
+) -> Branches:
+    """Grow N branches from their feet: first (N, 3) direction, (N,) length and radius at the foot [m]."""
+    n, pieces = len(foot_m), habit.pieces
+    bends = habit.wander / np.sqrt(pieces) * rng.normal(size=(n, pieces, 3)) + np.array([0, 0, habit.up / pieces])
+    bends[:, 0] *= 0.3  # it leaves its parent where it was told to
+    heading = unit(direction[:, None] + np.cumsum(bends, axis=1))
+    steps = heading * (length_m / pieces)[:, None, None]
+    spine = foot_m[:, None] + np.concatenate([np.zeros((n, 1, 3)), np.cumsum(steps, axis=1)], axis=1)
+    thinner = 1 - (1 - habit.taper) * np.linspace(0, 1, pieces + 1)
+    return Branches(spine, radius_m[:, None] * thinner)
+
+
+def fitted_m(crown: Crown, foot_m: Array, direction: Array, wanted_m: Array) -> Array:
+    """Shorten (N,) wanted lengths to where the branch would leave the crown; a stub of a fifth is left."""
+    return np.maximum(crown.reach_m(foot_m, direction, wanted_m), 0.2 * wanted_m)
+
+
+def kept_within(branches: Branches, top_m: float) -> Branches:
+    """Press what rises above a height, or sinks into the ground, back to it [m]."""
+    spine = branches.spine_m.copy()
+    spine[..., 2] = np.clip(spine[..., 2], 0, top_m)
+    return Branches(spine, branches.radius_m)
+
+
+def tubes(branches: Branches, sides: int) -> Mesh:
+    """Return the branches as tubes with open ends; 2 `sides` triangles per piece."""
+    spine, radius = branches
+    n, points = len(spine), int(spine.shape[1])
+    tangent = unit(np.gradient(spine, axis=1))
+    first, _ = across(unit(spine[:, -1] - spine[:, 0]))
+    # One reference for the whole branch, made square to each piece: the tube does not twist.
+    level = unit(first[:, None] - (first[:, None] * tangent).sum(axis=-1, keepdims=True) * tangent)
+    other = np.cross(tangent, level)
+    angle = np.arange(sides) * 2 * np.pi / sides
+    ring = np.cos(angle)[:, None] * level[:, :, None] + np.sin(angle)[:, None] * other[:, :, None]
+    vertices = spine[:, :, None] + radius[:, :, None, None] * ring
+    i = np.arange(sides)
+    j = (i + 1) % sides
+    faces = np.concatenate([np.stack([i, j, i + sides], axis=1), np.stack([j, j + sides, i + sides], axis=1)])
+    start = np.add.outer(points * np.arange(n), np.arange(points - 1)) * sides
+    return Mesh(vertices.reshape(-1, 3), np.add.outer(start, faces).reshape(-1, 3))

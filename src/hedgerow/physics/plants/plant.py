@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plant: a name, its parameters and how it grows from them and a seed."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from pydantic import ValidationError
+
+from hedgerow.errors import InputError
+from hedgerow.physics.piece import Piece
+from hedgerow.physics.plants.parameters import PlantParameters
+
+
+@dataclass(frozen=True, slots=True)
+class Plant:
+    """One kind of plant."""
+
+    name: str
+    about: str
+    """What it is."""
+    parameters: type[PlantParameters]
+    make: Callable[[Any, np.random.Generator], tuple[Piece, ...]]
+    """Parameters and random numbers in, pieces that stand on (0, 0, 0) out; z is up, metres."""
+
+    def grow(self, seed: int = 0, **values: Any) -> tuple[Piece, ...]:
+        """Make one plant, for example `PLANTS["shrub"].grow(7, height_m=1.2)`.
+
+        Raises:
+            InputError: unknown name or value out of bounds; says which and what there is.
+        """
+        try:
+            parameters = self.parameters(**values)
+        except ValidationError as error:
+            first = error.errors()[0]
+            field = ".".join(str(part) for part in first["loc"]) or self.name
+            if first["type"] == "extra_forbidden":
+                known = ", ".join(self.parameters.model_fields)
+                raise InputError(f"{field}: {self.name} has no such parameter; it has {known}") from None
+            found = "" if first["type"] == "value_error" else f", found {first['input']!r}"
+            raise InputError(f"{field}: {first['msg'].removeprefix('Value error, ')}{found}") from None
+        return self.make(parameters, np.random.default_rng(seed))

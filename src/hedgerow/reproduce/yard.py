@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The place of the navigation experiment (003 §3.5.1, the courtyard), and what truly stands in it.
+
+What stands in a cell is found from above: rays fall straight down on a fine raster, and the highest thing that one of
+them meets is the cell's. So it holds for any world, whatever it is made of.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.apps.cost_grid import CostGrid
+from hedgerow.apps.vehicle import Ground
+from hedgerow.frames import Pose
+from hedgerow.log import Beams
+from hedgerow.world import World
+
+if TYPE_CHECKING:
+    from hedgerow.physics.site import Site
+    from hedgerow.physics.terrain import Terrain
+
+_ABOVE_M = 100.0
+_RAYS_AT_ONCE = 1_000_000
+
+
+@dataclass(frozen=True)
+class Yard:
+    """A place to navigate in."""
+
+    name: str
+    world: World
+    """To fire at."""
+    ground: Ground
+    """Height of the ground [m]."""
+    start_m: tuple[float, float]
+    goal_m: tuple[float, float]
+    grass: frozenset[int]
+    """Labels of grass."""
+    trees: frozenset[int]
+    """Labels of trees: leaves, branches and trunks."""
+    solid: frozenset[int]
+    """Labels of what must not be driven into: walls and trunks."""
+
+
+class Truth(NamedTuple):
+    """What truly stands in each cell of a grid; (rows, columns) each."""
+
+    height_m: NDArray[np.float64]
+    """Highest thing seen from above, over the ground [m]."""
+    grass: NDArray[np.bool_]
+    """Open grass: no tree above."""
+    tree: NDArray[np.bool_]
+    """A tree, crown included."""
+
+
+def courtyard() -> Yard:
+    """Load the courtyard of 003: start in the south-west corner, the goal 130 m north-east of it."""
+    from hedgerow.physics.site import load_site
+    from hedgerow.physics.world import PhysicsWorld
+
+    site = load_site("courtyard")
+    way_m = site.trajectories["drive"].position_m
+    (x0, y0, _), (x1, y1, _) = way_m[0].tolist(), way_m[-1].tolist()
+    return Yard(
+        name=site.name,
+        world=PhysicsWorld(site.scene),
+        ground=_beyond_its_edge(site.terrain),
+        start_m=(x0, y0),
+        goal_m=(x1, y1),
+        grass=_numbers(site, "grass"),
+        trees=_numbers(site, "leaves", "needles", "branch", "trunk"),
+        solid=_numbers(site, "trunk", "wall", "building", "fence"),
+    )
+
+
+def look_down(yard: Yard, grid: CostGrid, rays_per_side: int = 6, min_height_m: float = 0.1) -> Truth:
+    """Find what stands in each cell of a grid, by `rays_per_side` squared rays falling into each.
+
+    Grass counts from `min_height_m` up; a cell is grass if a ray met such grass and none met a tree.
+    """
+    n, side_m = grid.settings.n_cells, grid.settings.cell_m / rays_per_side
+    x_m, y_m = (corner + (np.arange(n * rays_per_side) + 0.5) * side_m for corner in grid.corner_m)
+    height_m = np.zeros((n, n))
+    grass, tree = np.zeros((n, n), dtype=np.bool_), np.zeros((n, n), dtype=np.bool_)
+    rows_at_once = max(1, _RAYS_AT_ONCE // (n * rays_per_side**2))
+    for first in range(0, n, rows_at_once):
+        rows = slice(first, min(first + rows_at_once, n))
+        y_rows = y_m[rows.start * rays_per_side : rows.stop * rays_per_side]
+        each_m, label = _from_above(yard, np.tile(x_m, len(y_rows)), np.repeat(y_rows, len(x_m)))
+        shape = (-1, rays_per_side, n, rays_per_side)
+        is_grass = np.isin(label, list(yard.grass)) & (each_m >= min_height_m)
+        np.max(each_m.reshape(shape), axis=(1, 3), out=height_m[rows])
+        np.any(is_grass.reshape(shape), axis=(1, 3), out=grass[rows])
+        np.any(np.isin(label, list(yard.trees)).reshape(shape), axis=(1, 3), out=tree[rows])
+    return Truth(height_m, grass & ~tree, tree)
+
+
+def touching(yard: Yard, length_m: float = 2.8, width_m: float = 1.8) -> Callable[[Pose], bool]:
+    """Return a function that tells whether a vehicle at T_map_base touches something solid, knee-high."""
+    angle = np.arange(48) * 2 * np.pi / 48
+    rays = np.column_stack([np.cos(angle), np.sin(angle), np.zeros(48)])
+    with np.errstate(divide="ignore"):
+        hull_m = np.minimum(length_m / 2 / np.abs(rays[:, 0]), width_m / 2 / np.abs(rays[:, 1]))
+
+    def touches(pose: Pose) -> bool:
+        directions = pose.transform(rays) - pose.position_m
+        log = yard.world.fire(Beams.from_arrays(origins=pose.transform((0, 0, 0.6)), directions=directions))
+        near = log.returns.first_m < hull_m
+        return bool((near & np.isin(_first_label(log.returns.label, len(log)), list(yard.solid))).any())
+
+    return touches
+
+
+def _from_above(
+    yard: Yard, x: NDArray[np.float64], y: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.uint16]]:
+    """Height over the ground (N,) [m] and label (N,) of the first thing under each point; 0 if there is none."""
+    ground_m = np.asarray(yard.ground(x, y), dtype=np.float64)
+    origins = np.column_stack([x, y, ground_m + _ABOVE_M])
+    log = yard.world.fire(Beams.from_arrays(origins=origins, directions=np.tile([0.0, 0.0, -1.0], (len(x), 1))))
+    fell_m = log.returns.first_m.astype(np.float64)
+    return np.where(np.isfinite(fell_m), np.maximum(_ABOVE_M - fell_m, 0), 0), _first_label(log.returns.label, len(x))
+
+
+def _first_label(label: NDArray[np.uint16] | None, n: int) -> NDArray[np.uint16]:
+    if label is None:
+        return np.zeros(n, dtype=np.uint16)
+    return label if label.ndim == 1 else label[:, 0]
+
+
+def _beyond_its_edge(terrain: "Terrain") -> Ground:
+    """Heights of a terrain that goes on level beyond its edge: the grid is wider than the courtyard."""
+    x0, y0, x1, y1 = terrain.bounds_m
+
+    def height_m(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+        return terrain.height_m(np.clip(x, x0, x1), np.clip(y, y0, y1))
+
+    return height_m
+
+
+def _numbers(site: "Site", *names: str) -> frozenset[int]:
+    return frozenset(site.labels[name] for name in names if name in site.labels)
