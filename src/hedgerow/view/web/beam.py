@@ -8,13 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import InputError
+from hedgerow.evaluate.sources import SAME_DIRECTION, SAME_ORIGIN_M
 from hedgerow.log import Log
 from hedgerow.view.web.frame import Shown
+from hedgerow.view.web.layers import Rgb
 from hedgerow.view.web.stage import Stage
 from hedgerow.world.density import RangeDensity
 
 SEEN_RAD = 0.004
-"""Points as near as this to the click are under the cursor: the nearest of them to the eye was meant."""
+"""Points as near as this to the click are under the cursor: one on the nearest surface among them was meant."""
 MISSED_RAD = 0.03
 STEP_M, SIGMA_M = 0.005, 0.01
 """The density is drawn in these steps; sharper elements are drawn this wide, so that none falls between two steps."""
@@ -23,10 +25,12 @@ _NO_LIMIT_M = 200.0
 
 @dataclass(frozen=True)
 class BeamAt:
-    """Which beam: a sweep's number, and the beam's place in it."""
+    """Which beam: a sweep's number, the beam's place in it, and the layer."""
 
     sweep: int
     row: int
+    layer: int = 0
+    """Whose beam it is; a simulation's beams are those of the first layer."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,9 @@ class BeamView:
     density: dict[str, RangeDensity]
     """By layer, of those whose world has one."""
     log_density: dict[str, float]
-    """Log density of what the first layer measured, by layer."""
+    """Log density of what was really measured, by layer."""
+    colour: dict[str, Rgb]
+    """Each layer's own."""
 
 
 def pick(shown: list[Shown], origin_m: NDArray[np.float64], direction: NDArray[np.float64]) -> BeamAt | None:
@@ -55,7 +61,7 @@ def pick(shown: list[Shown], origin_m: NDArray[np.float64], direction: NDArray[n
         direction: (3,) of unit length.
 
     Returns:
-        The beam of the nearest return among those under the cursor, else of the one least off it; None if all are far.
+        The beam of a return on the nearest surface under the cursor, else of the one least off it; None if all are far.
     """
     found: list[tuple[float, float, BeamAt]] = []
     for each in shown:
@@ -66,20 +72,25 @@ def pick(shown: list[Shown], origin_m: NDArray[np.float64], direction: NDArray[n
         off = np.linalg.norm(to - along[:, None] * direction, axis=1)
         angle = np.where(along > 0, np.arctan2(off, along), np.inf)
         under = np.flatnonzero(angle < SEEN_RAD)
-        best = int(under[np.argmin(along[under])]) if len(under) else int(np.argmin(angle))
-        at = BeamAt(int(each.cloud.sweep[best]), int(each.cloud.row[best]))
+        if len(under):
+            in_front = under[along[under] < 1.02 * along[under].min() + 0.1]
+            best = int(in_front[np.argmin(angle[in_front])])
+        else:
+            best = int(np.argmin(angle))
+        at = BeamAt(int(each.cloud.sweep[best]), int(each.cloud.row[best]), each.layer)
         found.append((max(float(angle[best]), SEEN_RAD), float(along[best]), at))
     angle, _, at = min(found, key=lambda one: one[:2], default=(np.inf, 0.0, None))
     return at if angle < MISSED_RAD else None
 
 
 def look(stage: Stage, at: BeamAt) -> BeamView:
-    """Gather what all layers say of one beam of the first one.
+    """Gather what all layers say of one beam.
 
     Raises:
         InputError: there is no such beam.
     """
-    real = stage.sweep(0, at.sweep) if stage.layers else None
+    own = stage.layers[at.layer] if stage.layers else None
+    real = None if own is None else stage.sweep(0 if own.is_fired else at.layer, at.sweep)
     if real is None or not 0 <= at.row < len(real):
         n = 0 if real is None else len(real)
         raise InputError(f"beam {at.row}: sweep {at.sweep} has {n} beams, numbered from 0")
@@ -89,14 +100,22 @@ def look(stage: Stage, at: BeamAt) -> BeamView:
     log_density: dict[str, float] = {}
     for i, layer in enumerate(stage.layers):
         log = stage.sweep(i, at.sweep)
-        if log is not None and at.row < len(log):
+        if log is not None and _same_beam(real, log, at.row):
             measured[layer.name] = float(log.returns.first_m[at.row])
         if hasattr(layer.world, "pdf"):
             density[layer.name] = range_density(layer.world, real, at.row)
             log_density[layer.name] = _scored(layer.world, real[at.row : at.row + 1])
     row = at.row
     direction = beams.direction[row].astype(np.float64)
-    return BeamView(at, beams.origin_m[row], direction, int(beams.ring[row]), measured, density, log_density)
+    colours = {layer.name: layer.colour for layer in stage.layers}
+    return BeamView(at, beams.origin_m[row], direction, int(beams.ring[row]), measured, density, log_density, colours)
+
+
+def _same_beam(a: Log, b: Log, row: int) -> bool:
+    return row < len(b) and all(
+        np.allclose(getattr(a.beams, name)[row], getattr(b.beams, name)[row], rtol=0, atol=tolerance)
+        for name, tolerance in (("origin_m", SAME_ORIGIN_M), ("direction", SAME_DIRECTION))
+    )
 
 
 def range_density(world: Any, real: Log, row: int) -> RangeDensity:

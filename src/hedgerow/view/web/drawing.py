@@ -52,6 +52,10 @@ class Drawing:
             for layer, (_, handle) in self._clouds.items():
                 handle.visible = layer in drawn
 
+    def cloud_handle(self, layer: int) -> Any:
+        """Return viser's handle of a layer's cloud."""
+        return self._clouds[layer][1]
+
     def resize(self, point_size_m: float) -> None:
         """Draw larger or smaller points."""
         for _, handle in self._clouds.values():
@@ -85,12 +89,10 @@ class Drawing:
         ranges = [r for r in view.measured_m.values() if np.isfinite(r)]
         end = start + (1.05 * max(ranges) if ranges else _FAR_M) * view.direction
         self._beam.append(self._lines("/beam/line", np.stack([start, end])[None], _WHITE, 2.5))
-        for i, (name, range_m) in enumerate(view.measured_m.items()):
+        for name, range_m in view.measured_m.items():
             if np.isfinite(range_m):
                 place = start + range_m * view.direction + shifts_m.get(name, np.zeros(3))
-                ball = self._scene.add_icosphere(
-                    f"/beam/{i}", radius=0.08, color=self._stage.layers[i].colour, position=place
-                )
+                ball = self._scene.add_icosphere(f"/beam/{name}", radius=0.08, color=view.colour[name], position=place)
                 self._beam.append(ball)
 
     def _show_cloud(self, new: Shown, point_size_m: float) -> None:

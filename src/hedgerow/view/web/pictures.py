@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from hedgerow.io.figure import new_figure
 from hedgerow.view.web.beam import SIGMA_M, BeamView, interesting
 from hedgerow.view.web.colours import TITLES, UNKNOWN, Legend, scale
-from hedgerow.view.web.layers import OWN_COLOURS, Rgb
+from hedgerow.view.web.layers import Rgb
 
 Picture = NDArray[np.uint8]
 """(height, width, 4) red, green, blue, alpha."""
@@ -36,17 +36,16 @@ def density_picture(view: BeamView) -> Picture:
     """Draw the range densities of a beam, with the first ranges that the layers measured."""
     figure = _new(3.0, 1.9)
     axes = figure.subplots()
-    colours = dict(zip(view.measured_m, OWN_COLOURS * len(view.measured_m), strict=False))
     low, high = interesting(view)
     for name, density in view.density.items():
         part = (density.range_m >= low) & (density.range_m <= high)
         label = f"{name}: no return {density.no_return:.0%}"
-        axes.plot(density.range_m[part], density.density_per_m[part], color=_hex(colours[name]), lw=1, label=label)
+        axes.plot(density.range_m[part], density.density_per_m[part], color=_hex(view.colour[name]), lw=1, label=label)
     for name, range_m in view.measured_m.items():
         if np.isfinite(range_m):
-            axes.axvline(range_m, color=_hex(colours[name]), lw=0.9, ls="--", label=f"{name}: {range_m:.3f} m")
+            axes.axvline(range_m, color=_hex(view.colour[name]), lw=0.9, ls="--", label=f"{name}: {range_m:.3f} m")
         else:
-            axes.plot([], [], color=_hex(colours[name]), ls="--", label=f"{name}: no return")
+            axes.plot([], [], color=_hex(view.colour[name]), ls="--", label=f"{name}: no return")
     axes.set(xlim=(low, high), xlabel="range [m]", ylabel="density [1/m]")
     axes.set_ylim(bottom=0)
     _ink(axes)

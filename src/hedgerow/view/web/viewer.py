@@ -45,6 +45,11 @@ class Viewer:
             self._changed.add(what)
         self._wake.set()
 
+    @property
+    def idle(self) -> bool:
+        """Whether all changes have been drawn."""
+        return not self._changed
+
     def stop(self) -> None:
         """Let `run` end."""
         self._stopped = True
@@ -77,7 +82,20 @@ class Viewer:
         if changed & {"clouds", "solids"}:
             self._draw_solids(size_m, "solids" in changed)
         if "beam" in changed:
-            self._draw_beam()
+            at, self._clicked = self._clicked or self.panel.beam(), None
+            self.show_beam(at)
+
+    def show_beam(self, at: BeamAt | None) -> None:
+        """Draw a beam with its density, or say why that is impossible; None removes the last one."""
+        shown = [] if self.frame is None else self.frame.shown
+        shifts_m = {self.stage.layers[each.layer].name: each.shift_m for each in shown}
+        view = None
+        try:
+            view = None if at is None else look(self.stage, at)
+            self.panel.show_beam(view)
+        except InputError as error:
+            self.panel.show_beam(error)
+        self.drawing.show_beam(view, shifts_m)
 
     def _draw_clouds(self, size_m: float) -> None:
         try:
@@ -99,18 +117,6 @@ class Viewer:
                 self.drawing.show_solid(solid, *colours, self.panel.gaussians_as.value, size_m)
             else:
                 self.drawing.hide_solid(solid)
-
-    def _draw_beam(self) -> None:
-        at, self._clicked = self._clicked or self.panel.beam(), None
-        shown = [] if self.frame is None else self.frame.shown
-        shifts_m = {self.stage.layers[each.layer].name: each.shift_m for each in shown}
-        view = None
-        try:
-            view = None if at is None else look(self.stage, at)
-            self.panel.show_beam(view)
-        except InputError as error:
-            self.panel.show_beam(error)
-        self.drawing.show_beam(view, shifts_m)
 
     def _click(self, event: "SceneClickEvent") -> None:
         if self.frame is None:
