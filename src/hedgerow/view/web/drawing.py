@@ -26,8 +26,9 @@ _FAR_M = 60.0
 class Drawing:
     """What is in the scene now."""
 
-    def __init__(self, server: "ViserServer", stage: Stage, apart_m: float = 0.0) -> None:
+    def __init__(self, server: "ViserServer", stage: Stage, position: int = 0, apart_m: float = 0.0) -> None:
         """Start with the sensor's way, and a camera that looks along it; farther off if the layers are apart."""
+        self._server = server
         self._scene = server.scene
         self._atomic = server.atomic
         self._stage = stage
@@ -35,13 +36,11 @@ class Drawing:
         self._solids: dict[str, list[Any]] = {}
         self._beam: list[Any] = []
         self.way = self._lines("/way", _pairs(stage.way_m - stage.centre_m), _WAY, 3.0)
-        self.heading = heading_of(stage.way_m)
-        self._place_camera(server, apart_m * max(len(stage.layers) - 1, 0))
-
-    @property
-    def aside(self) -> NDArray[np.float64]:
+        heading = stage.heading(position)
+        self.aside = np.array([heading[1], -heading[0], 0.0])
         """(3,) to the right of where the sensor goes: the way along which layers are moved apart."""
-        return np.array([self.heading[1], -self.heading[0], 0.0])
+        self._sensor_m = stage.place_m(position)
+        self._place_camera(heading, apart_m * max(len(stage.layers) - 1, 0))
 
     def show(self, frame: Frame, point_size_m: float) -> None:
         """Draw the clouds of a frame and hide those that it lacks."""
@@ -130,11 +129,13 @@ class Drawing:
     def _add_mesh(self, name: str, shape: Mesh) -> Any:
         import trimesh  # comes with viser
 
-        n = len(shape.corner_m)
+        # Both sides, each with corners of its own: the browser draws fronts only. Its vertex colours are linear light.
+        both = np.concatenate([shape.corner_m, shape.corner_m[:, ::-1]])
+        linear = np.rint(255 * (np.tile(shape.colour, (2, 1)) / 255) ** 2.2).astype(np.uint8)
         mesh: Any = trimesh.Trimesh(
-            shape.corner_m.reshape(-1, 3),
-            np.arange(3 * n).reshape(-1, 3),
-            vertex_colors=np.repeat(shape.colour, 3, axis=0),
+            both.reshape(-1, 3),
+            np.arange(3 * len(both)).reshape(-1, 3),
+            vertex_colors=np.repeat(linear, 3, axis=0),
             process=False,
         )
         return self._scene.add_mesh_trimesh(name, mesh, cast_shadow=False, receive_shadow=False)
@@ -152,20 +153,20 @@ class Drawing:
             name, pairs_m.astype(np.float32), colour, thickness=width, thickness_units="screen"
         )
 
-    def _place_camera(self, server: "ViserServer", width_m: float) -> None:
-        way_m = self._stage.way_m - self._stage.centre_m
-        target = (way_m.mean(axis=0) if len(way_m) else np.zeros(3)) + width_m / 2 * self.aside
+    def go_to(self, position: int, *, follow: bool) -> None:
+        """Take note where the sensor is at a position of the slider; let all cameras follow it there if asked to."""
+        place_m = self._stage.place_m(position)
+        moved, self._sensor_m = place_m - self._sensor_m, place_m
+        for client in self._server.get_clients().values() if follow else ():
+            client.camera.position = client.camera.position + moved  # what it looks at moves along
+
+    def _place_camera(self, heading: NDArray[np.float64], width_m: float) -> None:
+        target = self._sensor_m - self._stage.centre_m + width_m / 2 * self.aside
         back_m = 26 + 0.6 * width_m
-        server.initial_camera.look_at = target
-        server.initial_camera.position = target - back_m * self.heading + np.array([0, 0, 0.65 * back_m])
-        server.initial_camera.far = 4000.0
-
-
-def heading_of(way_m: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the (3,) level unit vector from the first to the last place of a way; x if it leads nowhere."""
-    step = np.zeros(3) if len(way_m) == 0 else (way_m[-1] - way_m[0]) * [1, 1, 0]
-    length = float(np.linalg.norm(step))
-    return step / length if length > 0.5 else np.array([1.0, 0.0, 0.0])
+        camera = self._server.initial_camera
+        camera.look_at = target
+        camera.position = target - back_m * heading + np.array([0, 0, 0.65 * back_m])
+        camera.far = 4000.0
 
 
 def _pairs(places_m: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -10,6 +10,7 @@ from hedgerow.errors import InputError
 from hedgerow.view.web.cloud import EMPTY, Cloud, cloud_of, thin
 from hedgerow.view.web.colours import Legend, Limits, Quantity, colour, label_colour, robust_limits
 from hedgerow.view.web.layers import Layer
+from hedgerow.view.web.solids import element_values
 from hedgerow.view.web.stage import Stage
 
 POINT_LIMIT = 2_000_000
@@ -81,15 +82,18 @@ def make_frame(stage: Stage, choice: Choice, aside: NDArray[np.float64] | None =
     notes: list[str] = []
     whole = [_cloud(stage, i, window, choice, notes) for i in layers]
     quantity = choice.quantity
-    if quantity not in ("layer", "label") and quantity not in choice.limits and any(map(len, whole)):
-        choice.limits[quantity] = robust_limits(quantity, np.concatenate([cloud.value for cloud in whole]))
+    values = np.concatenate([np.zeros(0), *(cloud.value for cloud in whole)])
+    if not stage.layers:
+        values = element_values([solid.world for solid in stage.solids], quantity)
+    if quantity not in ("layer", "label") and quantity not in choice.limits and len(values):
+        choice.limits[quantity] = robust_limits(quantity, values)
     limits = choice.limits.get(quantity)
     right = np.array([0.0, -1.0, 0.0]) if aside is None else aside
     shown = [
         Shown(i, cloud, colour(quantity, cloud.value, limits, stage.layers[i].colour), i * choice.apart_m * right)
         for i, cloud in zip(layers, thin(whole, choice.point_limit), strict=True)
     ]
-    legend = _legend(quantity, limits, shown, [stage.layers[i] for i in layers])
+    legend = _legend(quantity, limits, values, [stage.layers[i] for i in layers])
     return Frame(shown, legend, sum(map(len, whole)), notes)
 
 
@@ -108,11 +112,10 @@ def _cloud(stage: Stage, layer: int, window: list[int], choice: Choice, notes: l
     return plain
 
 
-def _legend(quantity: Quantity, limits: Limits | None, shown: list[Shown], layers: list[Layer]) -> Legend:
+def _legend(quantity: Quantity, limits: Limits | None, values: NDArray[np.float64], layers: list[Layer]) -> Legend:
     if quantity == "layer":
         return Legend(quantity, entries=tuple((layer.name, layer.colour) for layer in layers))
     if quantity == "label":
-        values = np.concatenate([each.cloud.value for each in shown] or [np.zeros(0)])
         labels = np.unique(values[~np.isnan(values)]).astype(int).tolist()
         return Legend(quantity, entries=tuple((str(label), label_colour(label)) for label in labels))
     return Legend(quantity, limits)

@@ -45,6 +45,8 @@ class Layer:
     """Its own, where clouds are told apart by colour."""
     world: Any = None
     """What the sweeps were fired at; None for a recording."""
+    way_m: NDArray[np.float64] | None = None
+    """(K, 3) where the sensor goes, map frame; None if only its beams tell."""
 
     @property
     def is_fired(self) -> bool:

@@ -80,6 +80,8 @@ def _placed(layers: list[Layer], solids: list[Solid]) -> Stage:
 
 def way_of(layer: Layer) -> NDArray[np.float64]:
     """Return the (K, 3) places that the sensor came through, map frame, in order."""
+    if layer.way_m is not None:
+        return layer.way_m
     chosen = layer.sweeps[np.unique(np.linspace(0, len(layer.sweeps) - 1, WAY_SWEEPS).astype(np.intp))]
     places: list[Any] = []
     for number in chosen.tolist():

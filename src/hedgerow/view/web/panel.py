@@ -49,6 +49,7 @@ class Panel:
         with self._gui.add_folder("Sweeps"):
             self.slider = self._gui.add_slider("sweep", 0, max(n - 1, 1), 1, self._choice.position, disabled=n == 1)
             self._play = self._gui.add_button("Play", disabled=n == 1)
+            self.follow = self._gui.add_checkbox("follow", False, hint="the camera goes with the sensor")
             self._speed = self._gui.add_slider("sweeps/s", 1, 20, 1, 10)
             accumulate = self._gui.add_number("accumulate", self._choice.accumulate, min=1, max=n, step=1)
         self._on(self.slider, "clouds", position=lambda: min(self.slider.value, n - 1))

@@ -72,7 +72,7 @@ class SiteToFire:
             beams = self.sensor.drive(way, start_s=number * self.sensor.sweep_s, n_sweeps=1)
             return world.fire(_numbered(beams, number), seed=seed, sensor=self.sensor)
 
-        return Layer(self.site.name, np.arange(n, dtype=np.int32), fire, world=world)
+        return Layer(self.site.name, np.arange(n, dtype=np.int32), fire, world=world, way_m=way.position_m)
 
 
 def _numbered(beams: Beams, sweep: int) -> Beams:

@@ -107,6 +107,12 @@ def _opacity(table: Gaussians) -> NDArray[np.float32]:
     return (1 - np.exp(-table.stop * depth_m)).astype(np.float32)
 
 
+def element_values(worlds: list[LearnedWorld], quantity: Quantity) -> NDArray[np.float64]:
+    """Return what all elements of some worlds are coloured by, in one array; empty if they lack it."""
+    found = [_values(table, quantity) for world in worlds for table in world.tables.values()]
+    return np.concatenate([np.zeros(0), *(values for values in found if values is not None)])
+
+
 def _coloured(table: Elements, quantity: Quantity, limits: Limits | None) -> NDArray[np.uint8]:
     values = _values(table, quantity)
     if values is None:

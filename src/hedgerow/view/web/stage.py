@@ -17,6 +17,8 @@ from hedgerow.world import LearnedWorld
 KEPT_BEAMS = 12_000_000
 """Beams of all kept sweeps together: about 0.6 GB."""
 KEPT_VALUES = 40_000_000
+_AROUND = 8
+"""Places of the way, before and after, that tell the heading."""
 
 
 def _no_way() -> NDArray[np.float64]:
@@ -75,6 +77,21 @@ class Stage:
         if number not in chosen.sweeps:
             return None
         return self._sweeps.get((layer, number), lambda: chosen.read(number))
+
+    def place_m(self, position: int) -> NDArray[np.float64]:
+        """Return the (3,) middle of the sensor's places during the sweep at a position of the slider, map frame."""
+        log = self.sweep(0, int(self.sweeps[position])) if len(self.sweeps) else None
+        return self.centre_m if log is None else log.beams.origin_m.mean(axis=0)
+
+    def heading(self, position: int) -> NDArray[np.float64]:
+        """Return the (3,) level unit vector along which the sensor goes there; x if it stands still."""
+        if len(self.way_m) < 2:
+            return np.array([1.0, 0.0, 0.0])
+        here = int(np.argmin(np.linalg.norm(self.way_m - self.place_m(position), axis=1)))
+        some = self.way_m[max(0, here - _AROUND) : here + _AROUND + 1]
+        step = (some[-1] - some[0]) * [1, 1, 0]
+        length = float(np.linalg.norm(step))
+        return step / length if length > 0.1 else np.array([1.0, 0.0, 0.0])
 
     def range_error(self, simulated: int, number: int) -> NDArray[np.float64] | None:
         """Return how much farther each beam of a sweep reached in a simulation than in reality.

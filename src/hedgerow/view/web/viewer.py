@@ -34,7 +34,7 @@ class Viewer:
         self._stopped = False
         self._clicked: BeamAt | None = None
         self.frame: Frame | None = None
-        self.drawing = Drawing(server, stage, choice.apart_m)
+        self.drawing = Drawing(server, stage, choice.position, choice.apart_m)
         self.panel = Panel(server, stage, choice, self.change)
         if stage.layers:
             server.scene.on_click()(self._click)
@@ -105,6 +105,8 @@ class Viewer:
             self.panel.fail(error)
             return
         self.drawing.show(self.frame, size_m)
+        if self.stage.layers:
+            self.drawing.go_to(self.choice.position, follow=self.panel.follow.value)
         self.panel.show(self.frame)
 
     def _draw_solids(self, size_m: float, all_anew: bool) -> None:
