@@ -164,7 +164,8 @@ class Panel:
         self._status.content = "\n\n".join(lines + [f"*{note}*" for note in frame.notes])
 
     def fail(self, error: Exception) -> None:
-        """Say what went wrong."""
+        """Say what went wrong, and stop playing."""
+        self.playing, self._play.label = False, "Play"
         self._status.content = f"*{error}*"
 
     def show_beam(self, view: BeamView | InputError | None) -> None:

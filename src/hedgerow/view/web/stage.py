@@ -15,7 +15,7 @@ from hedgerow.view.web.layers import Layer
 from hedgerow.world import LearnedWorld
 
 KEPT_BEAMS = 12_000_000
-"""Beams of all kept sweeps together: about 0.6 GB."""
+"""Beams of all kept sweeps together: about 0.9 GB."""
 KEPT_VALUES = 40_000_000
 _AROUND = 8
 """Places of the way, before and after, that tell the heading."""

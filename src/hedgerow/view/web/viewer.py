@@ -3,12 +3,13 @@
 
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hedgerow.errors import HedgerowError, InputError
 from hedgerow.view.web.beam import BeamAt, look, pick
+from hedgerow.view.web.colours import Limits, Quantity
 from hedgerow.view.web.drawing import Drawing
 from hedgerow.view.web.frame import Choice, Frame, make_frame
 from hedgerow.view.web.panel import Panel
@@ -33,6 +34,7 @@ class Viewer:
         self._wake = threading.Event()
         self._stopped = False
         self._clicked: BeamAt | None = None
+        self._solid_colours: tuple[Quantity, Limits | None] | None = None
         self.frame: Frame | None = None
         self.drawing = Drawing(server, stage, choice.position, choice.apart_m)
         self.panel = Panel(server, stage, choice, self.change)
@@ -101,7 +103,6 @@ class Viewer:
         try:
             self.frame = make_frame(self.stage, self.choice, self.drawing.aside)
         except HedgerowError as error:  # a sweep cannot be read: say so and go on
-            self.panel.play(False) if self.panel.playing else None
             self.panel.fail(error)
             return
         self.drawing.show(self.frame, size_m)
@@ -111,9 +112,9 @@ class Viewer:
 
     def _draw_solids(self, size_m: float, all_anew: bool) -> None:
         colours = self.choice.quantity, self.choice.limits.get(self.choice.quantity)
-        if not all_anew and colours == getattr(self, "_solid_colours", None):
+        if not all_anew and colours == self._solid_colours:
             return
-        self._solid_colours: Any = colours
+        self._solid_colours = colours
         for solid, switch in zip(self.stage.solids, self.panel.solids, strict=True):
             if switch.value:
                 self.drawing.show_solid(solid, *colours, self.panel.gaussians_as.value, size_m)
