@@ -82,7 +82,7 @@ def test_no_more_points_are_drawn_than_allowed_and_the_same_beams_in_both_clouds
     assert_array_equal(real.cloud.pulse, other.cloud.pulse)
 
 
-def test_thinning_is_even_over_rings_and_drops_nothing_below_the_limit():
+def test_thinning_is_even_over_rings_and_azimuths_and_drops_nothing_below_the_limit():
     stage = stage_of(fan(n=40_000, sweeps=1))
     [whole] = thin([cloud_of(stage, 0, [0], "ring", None)], 40_000)
     assert len(whole) == 40_000
@@ -90,6 +90,7 @@ def test_thinning_is_even_over_rings_and_drops_nothing_below_the_limit():
     assert len(some) == 10_000
     # 2500 of each ring expected, variance 10000 * 0.25 * 0.75 * 0.75: five sigma, once in a million.
     assert_allclose(np.bincount(some.value.astype(int)), 2500, atol=5 * np.sqrt(1406))
+    assert_allclose(np.bincount(some.row // 10_000), 2500, atol=5 * np.sqrt(1406))  # and of each quarter of the fan
 
 
 # ---- range error and likelihood -------------------------------------------------------------------------------
