@@ -4,7 +4,7 @@
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from cyclopts import Parameter
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from hedgerow.frames import Trajectory
     from hedgerow.log import Log
     from hedgerow.physics.receiver import BeamSettings
+    from hedgerow.physics.vegetation import SolidWorld
     from hedgerow.sensor import Sensor
     from hedgerow.world import World
 
@@ -33,6 +34,7 @@ def fire(
     sub_rays: int | None = None,
     mode: str | None = None,
     noise: bool = True,
+    response: Path | None = None,
     seed: int = 0,
     scene_seed: int | None = None,
     settings: Annotated[list[str] | None, Parameter(name=["--set", "-s"], negative=())] = None,
@@ -64,6 +66,8 @@ def fire(
         first, strongest, last, strongest+last, all or waveform, for scenes; default: the sensor's
     noise
         whether the sensor's own range noise, range steps and drop-outs are added
+    response
+        a TOML file of hedgerow calibrate vegetation: scatters the ranges on vegetation as in 004
     seed
         of the firing: same seed, same answer
     scene_seed
@@ -73,12 +77,16 @@ def fire(
     picture
         also draw the middle sweep into this image
     """
+    from hedgerow.physics.vegetation import VegetationResponse, VegetationSettings
     from hedgerow.view.sweep import draw_sweep
 
+    scatter = None if response is None else VegetationSettings.load(response)
     changes = settings_of(settings)
     lidar = _sensor(scene, sensor, rate_hz, changes)
     beam = {name: value for name, value in {"sub_rays": sub_rays, "mode": mode}.items() if value is not None}
     world, passes = _world(scene, lidar, scene_seed, changes, beam)
+    if scatter is not None:
+        world = VegetationResponse(cast("SolidWorld", world), scatter)  # it says which worlds it cannot look through
     way = _trajectory(trajectory, passes, pose_rate_hz)
     middle = _fire(world, lidar, way, output, start_s, sweeps, seed, noise)
     if picture is not None:
