@@ -101,7 +101,7 @@ def fire(
         from hedgerow.live.publisher import Address
         from hedgerow.live.stream import stream_drive
 
-        shown = stream_drive(
+        shown, _ = stream_drive(
             world,
             lidar,
             way,

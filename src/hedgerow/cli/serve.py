@@ -67,7 +67,7 @@ def serve(
     beam = {name: value for name, value in {"sub_rays": sub_rays, "mode": mode}.items() if value is not None}
     world, _ = world_for(site, lidar, scene_seed, changes, beam)
     with Stop() as stop, SweepServer(world, lidar, address, noise=noise, max_waiting=max_waiting) as server:
-        out.print(f"serving {site} seen by an {lidar.name} at {server.url}: poses in on /pose, sweeps out on /points")
+        out.print(f"serving {site} seen by {lidar.name} at {server.url}: poses in on /pose, sweeps out on /points")
         said = 0
         while not stop.asked:
             stop.wait(_SAY_EVERY_S)

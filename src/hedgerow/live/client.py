@@ -10,7 +10,7 @@ import json
 import secrets
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, cast
@@ -78,17 +78,12 @@ class Client(AbstractContextManager["Client"]):
         """
         self._url, self._timeout_s = url, timeout_s
         self._name, self._n_asked = secrets.token_hex(8), 0
-        self._socket: Any = None
-        websockets = live_package("websockets.sync.client")
+        self._stack = ExitStack()
+        connect = live_package("websockets.sync.client").connect
+        settings = {"open_timeout": timeout_s, "compression": None, "max_size": None, "proxy": None}
         try:
-            self._socket = websockets.connect(
-                url,
-                subprotocols=protocol.SUBPROTOCOLS,
-                open_timeout=timeout_s,
-                compression=None,
-                max_size=None,
-                proxy=None,
-            )
+            connection = connect(url, subprotocols=protocol.SUBPROTOCOLS, **settings)
+            self._socket: Any = self._stack.enter_context(connection)
         except (OSError, ValueError, live_package("websockets").exceptions.WebSocketException) as error:
             raise SocketError(f"{url}: nobody answers ({error}); is hedgerow serve running there?") from None
         try:
@@ -152,7 +147,7 @@ class Client(AbstractContextManager["Client"]):
 
     def close(self) -> None:
         """Let go of the connection; a second time does nothing."""
-        self._socket.close()
+        self._stack.close()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -5,10 +5,11 @@ The Foxglove SDK speaks the protocol in threads of its own. A client that reads 
 """
 
 import json
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any
 
 from hedgerow.errors import InputError, SocketError
 from hedgerow.live.definitions import DEFINITIONS, POINT_CLOUD2, TF_MESSAGE
@@ -41,32 +42,30 @@ class Address:
             raise InputError(f"port: expected 0 to 65535, found {self.port}")
 
 
-class Listener(Protocol):
-    """What is called, in threads of the SDK, when clients do something."""
+@dataclass(frozen=True, slots=True)
+class ClientMessage:
+    """What a client published."""
 
-    def on_client_advertise(self, client: Any, channel: Any) -> None:
-        """Take note of a channel that a client is going to publish on."""
-        ...
-
-    def on_client_unadvertise(self, client: Any, client_channel_id: int) -> None:
-        """Forget it."""
-        ...
-
-    def on_message_data(self, client: Any, client_channel_id: int, data: bytes) -> None:
-        """Take a message."""
-        ...
+    topic: str
+    """On this topic."""
+    encoding: str
+    """As json, cdr or something else."""
+    schema_name: str
+    """What the client says it is."""
+    data: bytes
+    """The message itself."""
 
 
 class Publisher(AbstractContextManager["Publisher"]):
     """A socket that listens from the moment it is made until it is closed."""
 
-    def __init__(self, address: Address, name: str, listener: Listener | None = None) -> None:
+    def __init__(self, address: Address, name: str, receive: Callable[[ClientMessage], None] | None = None) -> None:
         """Start to listen.
 
         Args:
             address: where.
             name: what clients are told.
-            listener: takes what clients publish. Default: they may not.
+            receive: takes what clients publish, in a thread of the SDK. Default: they may not.
 
         Raises:
             MissingPackage: the Foxglove SDK is not installed.
@@ -74,21 +73,22 @@ class Publisher(AbstractContextManager["Publisher"]):
         """
         foxglove = live_package("foxglove")
         capability = live_package("foxglove.websocket").Capability
-        context = foxglove.Context()
+        # Kept: with the context its channels would go. A context of our own keeps servers in one process apart.
+        self._context = context = foxglove.Context()
         # Made before the server starts, so that a client hears of all of them at once.
         self._points = _ros_channel(foxglove, context, POINTS, POINT_CLOUD2)
         self._transforms = _ros_channel(foxglove, context, TRANSFORMS, TF_MESSAGE)
         self._answers: Any = None
-        if listener is not None:
+        if receive is not None:
             self._answers = foxglove.Channel(ANSWERS, message_encoding="json", context=context)
         try:
             self._server: Any = foxglove.start_server(
                 name=name,
                 host=address.host,
                 port=address.port,
-                capabilities=[capability.Time] if listener is None else [capability.Time, capability.ClientPublish],
-                server_listener=listener,
-                supported_encodings=None if listener is None else ["cdr", "json"],  # Foxglove takes the first
+                capabilities=[capability.Time] if receive is None else [capability.Time, capability.ClientPublish],
+                server_listener=None if receive is None else _Listener(receive),
+                supported_encodings=None if receive is None else ["cdr", "json"],  # Foxglove takes the first
                 context=context,
                 message_backlog_size=_BACKLOG,
             )
@@ -131,3 +131,27 @@ class Publisher(AbstractContextManager["Publisher"]):
 def _ros_channel(foxglove: Any, context: Any, topic: str, message: str) -> Any:
     schema = foxglove.Schema(name=message, encoding="ros2msg", data=DEFINITIONS[message].encode())
     return foxglove.Channel(topic, message_encoding="cdr", schema=schema, context=context)
+
+
+class _Listener:
+    """What the SDK calls; it wants every method, also those that have nothing to do."""
+
+    def __init__(self, receive: Callable[[ClientMessage], None]) -> None:
+        self._receive = receive
+        self._channels: dict[tuple[int, int], Any] = {}
+
+    def on_subscribe(self, client: Any, channel: Any) -> None:
+        pass
+
+    def on_unsubscribe(self, client: Any, channel: Any) -> None:
+        pass
+
+    def on_client_advertise(self, client: Any, channel: Any) -> None:
+        self._channels[client.id, channel.id] = channel
+
+    def on_client_unadvertise(self, client: Any, client_channel_id: int) -> None:
+        self._channels.pop((client.id, client_channel_id), None)
+
+    def on_message_data(self, client: Any, client_channel_id: int, data: bytes) -> None:
+        channel = self._channels[client.id, client_channel_id]
+        self._receive(ClientMessage(channel.topic, channel.encoding, channel.schema_name, data))

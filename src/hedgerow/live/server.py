@@ -13,12 +13,11 @@ from collections import deque
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any
 
 from hedgerow.errors import HedgerowError, InputError
 from hedgerow.live.inbox import Inbox
 from hedgerow.live.point_cloud2 import encode
-from hedgerow.live.publisher import MAP_FRAME, POSES, SENSOR_FRAME, Address, Publisher
+from hedgerow.live.publisher import MAP_FRAME, POSES, SENSOR_FRAME, Address, ClientMessage, Publisher
 from hedgerow.live.request import SweepRequest, id_of, read_request
 from hedgerow.live.sweeps import beams_at, points_of
 from hedgerow.live.transforms import encode_transform
@@ -64,7 +63,6 @@ class SweepServer(AbstractContextManager["SweepServer"]):
             raise InputError(f"max_waiting: expected at least 1, found {max_waiting}")
         self._world, self._sensor, self._noise, self._max_waiting = world, sensor, noise, max_waiting
         self._inbox = Inbox[_Waiting](max_waiting)
-        self._channels: dict[tuple[int, int], Any] = {}
         self._last_log_ns = 0
         self._lock = threading.Lock()
         self.n_answered = 0
@@ -73,7 +71,7 @@ class SweepServer(AbstractContextManager["SweepServer"]):
         """Messages answered with an error."""
         self.took_s = deque[float](maxlen=10_000)
         """From a pose's arrival until its sweep was sent, of the last answers [s]."""
-        self._publisher = Publisher(address or Address(), f"hedgerow: {sensor.name}", self)
+        self._publisher = Publisher(address or Address(), f"hedgerow: {sensor.name}", self._receive)
         self.url = self._publisher.url
         """What to give to a client."""
         self._worker = threading.Thread(target=self._work, name="hedgerow-serve", daemon=True)
@@ -91,24 +89,14 @@ class SweepServer(AbstractContextManager["SweepServer"]):
         """Close."""
         self.close()
 
-    def on_client_advertise(self, client: Any, channel: Any) -> None:
-        """Take note of a channel that a client is going to publish on (called by the SDK)."""
-        self._channels[client.id, channel.id] = channel
-
-    def on_client_unadvertise(self, client: Any, client_channel_id: int) -> None:
-        """Forget it (called by the SDK)."""
-        self._channels.pop((client.id, client_channel_id), None)
-
-    def on_message_data(self, client: Any, client_channel_id: int, data: bytes) -> None:
-        """Put a client's pose into the line (called by the SDK)."""
+    def _receive(self, message: ClientMessage) -> None:
+        """Put a pose into the line; called in threads of the SDK."""
         came_s = time.perf_counter()
-        channel = self._channels[client.id, client_channel_id]
-        encoding: str = channel.encoding
         try:
-            _require_pose(channel.topic, encoding, channel.schema_name)
-            request = read_request(data, encoding)
+            _require_pose(message)
+            request = read_request(message.data, message.encoding)
         except HedgerowError as error:
-            self._refuse(id_of(data, encoding), str(error))
+            self._refuse(id_of(message.data, message.encoding), str(error))
             return
         dropped = self._inbox.put(_Waiting(request, came_s))
         if dropped is not None:
@@ -165,10 +153,11 @@ class SweepServer(AbstractContextManager["SweepServer"]):
         return self._last_log_ns
 
 
-def _require_pose(topic: str, encoding: str, schema_name: str) -> None:
+def _require_pose(message: ClientMessage) -> None:
+    topic, schema_name = message.topic, message.schema_name
     if topic != POSES:
         raise InputError(f"{topic}: nothing is listened for there; publish poses on {POSES}")
-    if encoding not in ("json", "cdr"):
-        raise InputError(f"{topic}: encoding {encoding!r} is not known; use json or cdr")
-    if encoding == "cdr" and schema_name.replace("/msg/", "/") != "geometry_msgs/PoseStamped":
+    if message.encoding not in ("json", "cdr"):
+        raise InputError(f"{topic}: encoding {message.encoding!r} is not known; use json or cdr")
+    if message.encoding == "cdr" and schema_name.replace("/msg/", "/") != "geometry_msgs/PoseStamped":
         raise InputError(f"{topic}: message {schema_name!r} is not known; use geometry_msgs/msg/PoseStamped")

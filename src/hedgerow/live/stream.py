@@ -8,8 +8,9 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
+from hedgerow.errors import InputError
 from hedgerow.frames import Trajectory
-from hedgerow.live.pace import Pacer
+from hedgerow.live.pace import Pace, Pacer
 from hedgerow.live.point_cloud2 import encode
 from hedgerow.live.publisher import MAP_FRAME, SENSOR_FRAME, Address, Publisher
 from hedgerow.live.stop import Stop
@@ -35,8 +36,8 @@ def stream_drive(
     loop: bool = False,
     seed: int = 0,
     noise: bool = True,
-    say: Callable[[str], object] = print,
-) -> Log:
+    say: Callable[[str], object] = lambda line: None,
+) -> tuple[Log, Pace]:
     """Fire sweep after sweep and send each when the sensor would have finished it.
 
     Args:
@@ -50,10 +51,10 @@ def stream_drive(
         loop: begin again at the end of the trajectory; time, sweeps and pulses count on.
         seed: same seed, same sweeps.
         noise: whether to add the sensor's own noise.
-        say: takes a line now and then.
+        say: takes a line now and then. Default: nobody.
 
     Returns:
-        The last sweep.
+        The last sweep, and the pace held over all of them.
 
     Raises:
         KeyboardInterrupt: ended with Ctrl-C; whole sweeps recorded until then have been published.
@@ -81,18 +82,20 @@ def stream_drive(
                 break
         assert log is not None  # there is at least one sweep
         held = pacer.held()
-    say(f"sent {held.n_sweeps} sweeps of an {sensor.name} in {held.took_s:.1f} s: {held.text()}")
+    say(f"sent {held.n_sweeps} sweeps of {sensor.name} in {held.took_s:.1f} s: {held.text()}")
     if output is not None:
         say(f"wrote {output}")
     if stop.asked:
         raise KeyboardInterrupt
-    return log
+    return log, held
 
 
 def _sweeps(
     sensor: Sensor, trajectory: Trajectory, start_s: float, n_sweeps: int | None, loop: bool
 ) -> Iterator[tuple[Beams, int]]:
     """Give the beams of each sweep, at the times of the trajectory, and what to add to them [ns]."""
+    if n_sweeps is not None and n_sweeps < 1:
+        raise InputError(f"n_sweeps: expected at least 1, found {n_sweeps}")
     start_ns, per_round = extent(sensor.pattern, trajectory, start_s, None, None if loop else n_sweeps)
     total = n_sweeps if loop else per_round
 
