@@ -242,7 +242,8 @@ NB_MODULE(_core, m) {
              nb::arg("permeability").noconvert(), nb::arg("label").noconvert(), nb::arg("reflectance").noconvert(),
              nb::arg("intensity_sigma").noconvert(), nb::arg("lambertian"), nb::arg("noise_group").noconvert(),
              nb::arg("noise"), nb::arg("labels").noconvert(),
-             "Adds triangles; noise has (sigma0_m, sigma_a_m, min_cosine, sigma_per_m) for each group, labels is (first, label, "
+             "Adds triangles; noise has (sigma0_m, sigma_a_m, min_cosine, sigma_per_m) for each group, labels is "
+             "(first, label, "
              "count) of all triangles, or empty if none has several.")
         .def("add_gaussians", add_gaussians, nb::arg("mean_m").noconvert(), nb::arg("whitening").noconvert(),
              nb::arg("stop").noconvert(), nb::arg("label").noconvert(), nb::arg("intensity").noconvert(),

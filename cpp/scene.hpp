@@ -164,6 +164,8 @@ class Scene {
     // One more than the highest number of an element.
     std::uint64_t n_elements() const { return std::max(n_own_elements_ + n_placed_elements_, end_of_given_); }
     std::size_t n_placements() const { return flat_.size(); }
+    // Whether anything here draws: opaque meshes of exact intensity do not, and spare the numbers.
+    bool is_random() const { return is_random_; }
     // No element at range r draws ranges with a larger deviation than the first plus r times the second.
     float max_sigma_m() const { return max_sigma_m_; }
     float max_sigma_per_m() const { return max_sigma_per_m_; }
@@ -198,6 +200,7 @@ class Scene {
     OwnedScene own_embree_[2];        // by purpose: own geometry; traced if nothing is placed, else instanced by others
     OwnedScene instanced_embree_[2];  // by purpose: own geometry and instances, if something is placed
     bool has_meshes_ = false;         // here or in anything placed
+    bool is_random_ = false;          // here or in anything placed
     bool flattened_ = false;
     bool frozen_ = false;
     std::recursive_mutex building_;
