@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import threading
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -15,11 +16,12 @@ from hedgerow import Beams, InputError, MissingPackage, Pose, Trajectory
 from hedgerow.errors import SocketError
 from hedgerow.live import packages, protocol
 from hedgerow.live.client import Client
+from hedgerow.live.definitions import DEFINITIONS, POINT_CLOUD2, TF_MESSAGE
 from hedgerow.live.point_cloud2 import decode
 from hedgerow.live.publisher import Address, Publisher
 from hedgerow.live.server import SweepServer
 from hedgerow.live.sweeps import points_of
-from hedgerow.live.transforms import encode_pose
+from hedgerow.live.transforms import encode_pose, encode_transform
 
 HERE = Pose.from_xyz_rpy((1, 0.5, 1), (0.01, 0.02, 0.1))
 THERE = Pose.from_xyz_rpy((1.4, 0.6, 1.1), (0.0, 0.02, 0.2))
@@ -33,14 +35,20 @@ def direct(world, sensor, start, end, *, seed=0, number=0, stamp_ns=0):
     return world.fire(Beams.trusted(beams.columns() | counted), seed, sensor=sensor)
 
 
+@contextmanager
+def opened(url):
+    """Connect by hand; give the socket and the server's channels by topic."""
+    with connect(url, subprotocols=["foxglove.sdk.v1"], compression=None, max_size=None, proxy=None) as ws:
+        channels = []
+        while not channels:
+            channels = json.loads(ws.recv(timeout=10)).get("channels", [])
+        yield ws, {each["topic"]: each for each in channels}
+
+
 def raw_request(url, messages, *, topic="/pose", encoding="json", schema="x", heard=lambda lines: None):
     """Publish messages by hand; return what comes on /answers, a line for each, and the last cloud."""
-    with connect(url, subprotocols=["foxglove.sdk.v1"], compression=None, max_size=None, proxy=None) as ws:
-        channels = {}
-        while not channels:
-            said = json.loads(ws.recv(timeout=10))
-            channels = {each["topic"]: each["id"] for each in said.get("channels", [])}
-        ws.send(protocol.subscribe({channels["/answers"]: 1, channels["/points"]: 2}))
+    with opened(url) as (ws, channels):
+        ws.send(protocol.subscribe({channels["/answers"]["id"]: 1, channels["/points"]["id"]: 2}))
         ws.send(protocol.advertise(3, topic, encoding, schema))
         n = 0
         for message in messages:
@@ -49,13 +57,29 @@ def raw_request(url, messages, *, topic="/pose", encoding="json", schema="x", he
         lines, cloud = [], None
         while len(lines) < n:
             data = protocol.parse(ws.recv(timeout=10))
-            if isinstance(data, protocol.Data):
-                if data.subscription == 1:
-                    lines.append(json.loads(data.payload))
-                    heard(lines)
-                else:
-                    cloud = decode(data.payload)
+            if isinstance(data, protocol.Data) and data.subscription == 1:
+                lines.append(json.loads(data.payload))
+                heard(lines)
+            elif isinstance(data, protocol.Data):
+                cloud = decode(data.payload)
         return lines, cloud
+
+
+def test_channels_say_what_they_carry_and_tf_where_the_sensor_is(server, client):
+    with opened(server.url) as (ws, channels):
+        kinds = {
+            topic: (each["encoding"], each["schemaName"]) for topic, each in channels.items() if topic != "/answers"
+        }
+        assert kinds == {"/points": ("cdr", POINT_CLOUD2), "/tf": ("cdr", TF_MESSAGE)}
+        assert channels["/points"]["schemaEncoding"] == "ros2msg"
+        assert channels["/points"]["schema"] == DEFINITIONS[POINT_CLOUD2]
+        ws.send(protocol.subscribe({channels["/tf"]["id"]: 4}))
+        ws.ping().wait(10)  # the subscription is in force
+        client.sweep(HERE, end=THERE, stamp_ns=5)
+        data = None
+        while not isinstance(data, protocol.Data):
+            data = protocol.parse(ws.recv(timeout=10))
+    assert data.payload == encode_transform(HERE, 5, "map", "lidar")
 
 
 def test_a_sweep_over_the_socket_is_that_of_a_direct_fire(world, sensor, client):

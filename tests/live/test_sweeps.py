@@ -25,6 +25,14 @@ def test_a_sweep_at_another_time_keeps_its_pulse_ids(sensor):
     assert np.array_equal(beams.time_ns, first.time_ns) and np.array_equal(beams.origin_m, first.origin_m)
 
 
+def test_the_last_sweep_that_can_be_counted_is_fired_like_the_first(sensor):
+    way = Trajectory.line((0, 0, 2), (6, 1, 2), 5.0)
+    number = (1 << 31) - 1
+    last, first = beams_at(sensor, way, number, 0), beams_at(sensor, way, 0, 0)
+    assert np.array_equal(last.time_ns, first.time_ns) and np.array_equal(last.direction, first.direction)
+    assert last.sweep[0] == number and last.pulse[0] == number * sensor.pulses_per_sweep
+
+
 def test_points_put_back_along_the_trajectory_are_those_of_the_log(world, sensor):
     turn = Pose.from_xyz_rpy((2, 0.5, 1), (0.02, -0.01, 0.3))
     way = Trajectory.from_poses([0.0, 0.11], [Pose.from_xyz_rpy((0, 0, 1)), turn])

@@ -97,7 +97,8 @@ class Publisher(AbstractContextManager["Publisher"]):
             raise SocketError(
                 f"{address.host}:{address.port}: cannot listen there ({why}); choose another --port or --host"
             ) from None
-        self.url = f"ws://{address.host}:{self._server.port}"
+        host = f"[{address.host}]" if ":" in address.host else address.host  # IPv6
+        self.url = f"ws://{host}:{self._server.port}"
         """What to give to a client."""
 
     def send_sweep(self, cloud: bytes, transform: bytes, *, log_time_ns: int, sensor_time_ns: int) -> None:
