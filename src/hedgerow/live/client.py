@@ -171,6 +171,8 @@ class Client(AbstractContextManager["Client"]):
         self._send(protocol.subscribe({channels[topic]: numbers[topic] for topic in numbers if topic in channels}))
         if self._takes_poses:
             self._send(protocol.advertise(_POSES, POSES, "json", "hedgerow/SweepRequest"))
+        # The server reads in order, so with its pong the subscriptions are in force and nothing later is missed.
+        self._socket.ping().wait(self._timeout_s)
 
     def _answer(self, request_id: str) -> tuple[dict[str, Any], Cloud]:
         """Wait for the facts of a request; its cloud is the last one before them."""

@@ -71,7 +71,8 @@ class SweepServer(AbstractContextManager["SweepServer"]):
         """Messages answered with an error."""
         self.took_s = deque[float](maxlen=10_000)
         """From a pose's arrival until its sweep was sent, of the last answers [s]."""
-        self._publisher = Publisher(address or Address(), f"hedgerow: {sensor.name}", self._receive)
+        with self._lock:  # a client that is very quick waits for its answer until the publisher is known
+            self._publisher = Publisher(address or Address(), f"hedgerow: {sensor.name}", self._receive)
         self.url = self._publisher.url
         """What to give to a client."""
         self._worker = threading.Thread(target=self._work, name="hedgerow-serve", daemon=True)
