@@ -53,7 +53,7 @@ def distances(site: Site, target: Target, n_repeats: int, seed: int) -> dict[str
     """Return the Bhattacharyya distance of a surface and of a voxel world of one target."""
     sensor = Sensor.named("hdl-64e-s2")
     pose, keep = look_at(site, target, sensor)
-    log = record_standing(site.world(REALITY), sensor, pose, keep, n_repeats, seed)
+    log = record_standing(site.world(REALITY), sensor, pose, keep, n_repeats, seed, noise_m=NOISE.sigma0_m)
     train, test = _split(log)
     worlds = {"Surface": _surface(train), "Volumetric": learn(train, "voxel", side_m=0.05)}
     scores = compare(test, worlds, seed=seed, static=True)

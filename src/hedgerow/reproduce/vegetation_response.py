@@ -20,8 +20,8 @@ from hedgerow.frames import Pose, Trajectory
 from hedgerow.io.figure import new_figure, save_figure
 from hedgerow.log import Beams
 from hedgerow.physics import shapes
-from hedgerow.physics.plants import PLANTS
 from hedgerow.physics.calibrate import Calibration, calibrate
+from hedgerow.physics.plants import PLANTS
 from hedgerow.physics.scatter import Selection
 from hedgerow.physics.vegetation import VegetationResponse, VegetationSettings
 from hedgerow.reproduce.experiment import Outcome, Say
