@@ -8,6 +8,7 @@ first. Sixty metres of each scene are driven: on the trail out of the meadow, th
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from hedgerow.evaluate import Comparison, compare
 from hedgerow.learners import learn
