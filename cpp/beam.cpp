@@ -107,10 +107,10 @@ void write_miss(const Arrays& out, std::size_t i) {
 }
 
 // The pulses of a chunk, a block at a time.
-class Chunked {
+class BlockTracer {
   public:
-    Chunked(const Scene& scene, RTCScene embree, const BeamArrays& beams, const BeamSettings& settings,
-            const BeamOutput& out)
+    BlockTracer(const Scene& scene, RTCScene embree, const BeamArrays& beams, const BeamSettings& settings,
+                const BeamOutput& out)
         : scene_(scene),
           embree_(embree),
           beams_(beams),
@@ -184,15 +184,14 @@ class Chunked {
         const Hit hit = hit_of(scene_, rays_, lane, cosine, random_.key_a[lane]);
         // Where in a volume a sub-ray ends is geometry, and each has its own. The noise of the electronics is one per
         // return: the mean of nine draws would be a third of it.
-        const bool in_volume = hit.in_volume();
-        const float range_m = in_volume ? hit.drawn_range_m(random_.normal[lane]) : hit.range_m;
+        const float range_m = hit.range_m + hit.spread_m * random_.normal[lane];
         if (!settings_.limits.contain(range_m)) return;  // the sensor does not look there
         const float intensity = hit.drawn_intensity(random_.second_normal[lane]);
         const bool known = !std::isnan(intensity);
         const float falloff = settings_.optics.falloff_m > 0 ? settings_.optics.falloff_m / range_m : 1.0f;
         const float share = settings_.spot.share[s];
         const float light = share * (known ? intensity : settings_.optics.unknown_intensity) * falloff * falloff;
-        out = {range_m, light, share, in_volume ? 0.0f : hit.sigma_m, hit.label, known, hit.element};
+        out = {range_m, light, share, hit.cosine, hit.noise, hit.label, known, hit.element};
         if (!keep) return;
         out_.sub_rays.range_m[kept] = range_m;
         out_.sub_rays.intensity[kept] = intensity;
@@ -230,14 +229,15 @@ class Chunked {
         int count = 0;
         for (int k = 0; k < echoes_.count; ++k) {
             Echo echo = echoes_.at[k];
-            if (echo.sigma_m > 0) {
+            const float sigma_m = echo.noise ? echo.noise->sigma_m(echo.cosine, echo.range_m) : 0;
+            if (sigma_m > 0) {
                 const Words4 words = philox(settings_.seed, pulse, echo.draw, kNoiseStream);
-                echo.range_m += echo.sigma_m * normal_pair(words.at[0], words.at[1]).first;
+                echo.range_m += sigma_m * normal_pair(words.at[0], words.at[1]).first;
             }
             if (settings_.limits.contain(echo.range_m)) echoes_.at[count++] = echo;
         }
-        const auto farther = [](const Echo& a, const Echo& b) { return a.range_m < b.range_m; };
-        if (count > 1) std::stable_sort(echoes_.at.begin(), echoes_.at.begin() + count, farther);
+        const auto nearer = [](const Echo& a, const Echo& b) { return a.range_m < b.range_m; };
+        if (count > 1) std::stable_sort(echoes_.at.begin(), echoes_.at.begin() + count, nearer);
         const std::size_t first = beam * static_cast<std::size_t>(out_.echoes.per_pulse);
         for (int k = 0; k < out_.echoes.per_pulse; ++k) {
             const std::size_t at = first + static_cast<std::size_t>(k);
@@ -276,7 +276,7 @@ class Chunked {
 void fire_beam(Scene& scene, const BeamArrays& beams, const BeamSettings& settings, int threads, const Tick& tick,
                const BeamOutput& out) {
     const RTCScene embree = scene.embree(Purpose::fire);
-    for_chunks(beams, threads, tick, [&](Chunk chunk) { Chunked(scene, embree, beams, settings, out).run(chunk); });
+    for_chunks(beams, threads, tick, [&](Chunk chunk) { BlockTracer(scene, embree, beams, settings, out).run(chunk); });
 }
 
 }  // namespace hedgerow

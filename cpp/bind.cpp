@@ -256,6 +256,10 @@ NB_MODULE(_core, m) {
         .def(
             "build", [](Scene& scene) { scene.embree(Purpose::fire); }, nb::call_guard<nb::gil_scoped_release>(),
             "Builds what firing needs now rather than at the first firing.")
+        .def(
+            "embree_address",
+            [](Scene& scene) { return reinterpret_cast<std::uintptr_t>(scene.embree(Purpose::fire)); },
+            "Address of the Embree scene that firing traces, for benchmarks.")
         .def_prop_ro("n_elements", &Scene::n_elements)
         .def_prop_ro("max_sigma_m", &Scene::max_sigma_m,
                      "No element at range r draws ranges with a larger deviation than this plus r max_sigma_per_m.")

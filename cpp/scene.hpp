@@ -89,9 +89,7 @@ class Mesh final : public Geometry {
   public:
     Mesh(const MeshArrays& arrays, std::span<const NoiseGroup> groups);
     const Finish& finish(unsigned triangle) const { return finishes_[uniform_ ? 0 : triangle]; }
-    float sigma_m(const Finish& finish, float cosine, float range_m) const {
-        return groups_[finish.noise_group].sigma_m(cosine, range_m);
-    }
+    const NoiseGroup& noise(const Finish& finish) const { return groups_[finish.noise_group]; }
     float intensity(const Finish& finish, float cosine) const {
         return finish.reflectance * (lambertian_ ? cosine : 1);
     }

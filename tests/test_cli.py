@@ -202,3 +202,31 @@ def test_tune_classifier_writes_parameters_that_learn_takes(lane_logs, tmp_path)
     tuned = ("--set", f"classifier={tmp_path / 'mine.toml'}")
     done = run("learn", lane_logs / "train.parquet", "-o", tmp_path / "site.world", "--model", "hybrid", *tuned)
     assert done.returncode == 0, done.stderr
+
+
+def test_convert_goes_between_formats_and_says_what_it_wrote(log_file, tmp_path):
+    done = run("convert", log_file, tmp_path / "drive.ply")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"wrote {tmp_path / 'drive.ply'}: 1 sweep, 2 beams, 1 return\n"
+    done = run("convert", tmp_path / "drive.ply", tmp_path / "again.log", "--set", "max_range_m=50")
+    assert done.returncode == 0, done.stderr
+    assert "missing returns: not recovered, every beam has a return" in done.stdout
+    assert hr.open_log(tmp_path / "again.log").max_range_m == 50
+
+
+def test_convert_lists_the_formats():
+    done = run("convert", "--formats")
+    assert done.returncode == 0
+    for word in ("parquet", "kitti-raw", "las", "laspy", "trajectory", "pip install 'hedgerow[formats]'"):
+        assert word in done.stdout
+
+
+def test_convert_refuses_what_it_cannot_do(log_file, tmp_path):
+    assert_refused(run("convert", log_file), "expected the log to read and the file or folder to write")
+    assert_refused(run("convert", log_file, tmp_path / "x.xyz"), "unknown kind of file, suffix .xyz")
+    assert_refused(run("convert", log_file, tmp_path / "x.ply", "--to", "pdf"), "there is no such format")
+    assert_refused(run("convert", log_file, tmp_path / "x", "--to", "kitti-raw"), "kitti-raw cannot be written")
+    assert_refused(run("convert", log_file, tmp_path / "x.ply", "--sweeps", "a:b"), "--sweeps a:b: expected FIRST:LAST")
+    assert_refused(run("convert", log_file, tmp_path / "x.ply", "--sweeps", "5:9"), "none of the sweeps asked for")
+    assert_refused(run("convert", log_file, tmp_path / "x.ply", "-s", "colour=red"), "there is no such option")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["drive.parquet"]

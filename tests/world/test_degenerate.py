@@ -202,6 +202,8 @@ def test_bad_settings_of_a_firing_are_refused():
 def test_bad_noise_is_refused():
     with pytest.raises(InputError, match="sigma0_m"):
         SurfaceNoise(-1.0)
+    with pytest.raises(InputError, match="sigma_per_m"):
+        SurfaceNoise(sigma_per_m=-0.1)
     with pytest.raises(InputError, match="max_incidence_rad"):
         SurfaceNoise(max_incidence_rad=2.0)
 

@@ -24,7 +24,7 @@ def learn(
     Parameters
     ----------
     log
-        a Parquet log, file or folder; larger than memory is fine
+        a log of any format; larger than memory is fine, and Parquet is fastest
     world
         the folder to write, by custom NAME.world
     model

@@ -7,7 +7,7 @@ that comes in several appends has several row groups. Both read back as one.
 """
 
 from collections.abc import Generator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +18,7 @@ from hedgerow.io.arrow import pa, pq
 from hedgerow.io.atomic import atomic_file, atomic_folder
 from hedgerow.io.parquet_header import KEY, PARTS_KEY, Header
 from hedgerow.io.parquet_rows import present, schema_of, to_table
+from hedgerow.io.source import LogSink
 from hedgerow.log import Log
 from hedgerow.table import require_agreement
 
@@ -30,7 +31,7 @@ _DICTIONARY = ("sweep", "ring", "return_number", "label")
 _DIFFERENCES = ("pulse", "time_ns", "element")
 
 
-class LogWriter(AbstractContextManager["LogWriter"]):
+class LogWriter(LogSink):
     """Appends logs to a file or folder that appears when the `with` block ends well, and only then.
 
     with LogWriter("drive.parquet") as writer:

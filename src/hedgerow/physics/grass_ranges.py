@@ -6,6 +6,8 @@ its depth only by being cut off there.
 """
 
 from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -45,9 +47,8 @@ class Stand:
 
     def gamma(self, range_m: ArrayLike) -> Array:
         """Share of returns up to (N,) ranges if the beam averages over its spot (003 eqs. 4 and 5)."""
-        from scipy.stats import gamma
-
+        special: Any = import_module("scipy.special")  # carries no type information
         shape = 1 + self.divergence_rad * self.distance_m**2
-        law = gamma(shape, scale=1 / (shape * self.stems_per_m2 * self.diameter_m))
-        into = np.asarray(range_m, dtype=np.float64) - self.distance_m
-        return np.minimum(law.cdf(into) / law.cdf(self.depth_m), 1)
+        rate = shape * self.stems_per_m2 * self.diameter_m
+        into = np.maximum(np.asarray(range_m, dtype=np.float64) - self.distance_m, 0)
+        return np.minimum(special.gammainc(shape, rate * into) / special.gammainc(shape, rate * self.depth_m), 1)

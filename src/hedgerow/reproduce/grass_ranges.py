@@ -48,7 +48,7 @@ class Case:
 
 
 def run(folder: Path, size: int | None = None, seed: int = 1, say: Say = print) -> Outcome:
-    """Fire `size` pulses (default 20,000) in each of the paper's eight cases, compare them with both laws, draw them."""
+    """Fire `size` pulses (default 20,000) in each of the paper's eight cases, compare with both laws, draw them."""
     cases: list[Case] = []
     for distance_m in DISTANCES_M:
         for stems in STEMS_PER_M2:

@@ -41,7 +41,8 @@ def run(folder: Path, size: int | None = None, seed: int = 1, say: Say = print) 
     """Scan the rods before both planes and count mixed pixels; `size` is sub-rays per pulse, 9 as in the paper."""
     scans = [scan(background_m, size or 9, seed) for background_m in BACKGROUNDS_M]
     for each in scans:
-        say(f"plane {each.background_m:g} m behind: {each.mixed.sum()} mixed pixels of {each.touched.sum()} split pulses")
+        counts = f"{each.mixed.sum()} mixed pixels of {each.touched.sum()} split pulses"
+        say(f"plane {each.background_m:g} m behind: {counts}")
     picture = folder / "mixed-pixels.png"
     _draw(scans, picture)
     return Outcome(text=_text(scans), pictures=(picture,))

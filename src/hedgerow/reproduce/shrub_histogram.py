@@ -34,22 +34,24 @@ class Shrub:
     """Whether a stem or branch returned it, not a leaf."""
 
     def curve(self) -> tuple[Array, Array]:
-        """Return places and smoothed counts per bin."""
-        from scipy.ndimage import gaussian_filter1d
-
+        """Return places and counts per bin, smoothed by a normal kernel."""
         edges = np.arange(self.range_m.min() - 0.2, self.range_m.max() + 0.2, BIN_M)
         counts = np.histogram(self.range_m, edges)[0].astype(np.float64)
-        return (edges[1:] + edges[:-1]) / 2, gaussian_filter1d(counts, SMOOTH_M / BIN_M)
+        kernel = np.exp(-0.5 * (np.arange(-8, 9) * BIN_M / SMOOTH_M) ** 2)
+        smooth: Array = np.convolve(counts, kernel / kernel.sum(), "same").astype(np.float64)
+        return (edges[1:] + edges[:-1]) / 2, smooth
 
     def modes(self) -> tuple[Array, float]:
-        """Return where the curve peaks, and how deep the valley between its two highest peaks is: 0 none, 1 to the ground."""
-        from scipy.signal import find_peaks
+        """Return where the curve peaks, and how deep the valley between the two highest is: 0 none, 1 to the ground.
 
+        Peaks below a twentieth of the highest are dust.
+        """
         at, curve = self.curve()
-        peaks = find_peaks(curve, prominence=0.05 * curve.max())[0]
+        inner = curve[1:-1]
+        peaks = 1 + np.flatnonzero((inner > curve[:-2]) & (inner >= curve[2:]) & (inner > 0.05 * curve.max()))
         if len(peaks) < 2:
             return at[peaks], 0.0
-        first, second = sorted(peaks[np.argsort(curve[peaks])[-2:]])
+        first, second = np.sort(peaks[np.argsort(curve[peaks])[-2:]]).tolist()
         return at[peaks], float(1 - curve[first:second].min() / min(curve[first], curve[second]))
 
 
@@ -74,10 +76,13 @@ def scan(site: Site, n_places: int, seed: int) -> Shrub:
     for place in np.unique(np.linspace(0, len(path) - 1, n_places).round().astype(int)):
         pose = Pose(path.position_m[place], path.quaternion_xyzw[place])
         log = world.fire(sensor.sweep(pose), seed + int(place), sensor=sensor)
-        kept = np.isin(log.returns.label, foliage + wood) & log.returns.hit
+        label = log.returns.label
+        if label is None:
+            raise TypeError("a scene's returns have labels")
+        kept = np.isin(label, foliage + wood)  # a missing return has label 0
         level = np.hypot(log.beams.direction[kept, 0], log.beams.direction[kept, 1])
         ranges.append(log.returns.range_m[kept].astype(np.float64) * level)
-        on_wood.append(np.isin(log.returns.label[kept], wood))
+        on_wood.append(np.isin(label[kept], wood))
     return Shrub(np.concatenate(ranges), np.concatenate(on_wood))
 
 
@@ -87,8 +92,8 @@ def _text(shrub: Shrub) -> str:
     noise_m = Sensor.named("hdl-64e").config.range.sigma_m
     lines = (
         f"- {len(shrub.range_m):,} returns from the shrub, {shrub.on_wood.mean():.1%} of them from stems and branches.",
-        f"- Broad: standard deviation {shrub.range_m.std():.3f} m, 95 % of the ranges between {low:.2f} and {high:.2f} m;"
-        f" a plane would give the sensor's noise, {noise_m:g} m.",
+        f"- Broad: standard deviation {shrub.range_m.std():.3f} m, 95 % of the ranges between {low:.2f} and {high:.2f}"
+        f" m; a plane would give the sensor's noise, {noise_m:g} m.",
         f"- Modes: {len(peaks)}, at {', '.join(f'{at:.2f}' for at in peaks)} m; the valley between the two highest goes"
         f" down by {valley:.0%} of the lower one.",
         f"- Mean range of leaves {shrub.range_m[~shrub.on_wood].mean():.2f} m, of wood"

@@ -129,11 +129,23 @@ def _on_ground(region: Region, middle_m: Array, side_m: float) -> tuple[Array, A
         # Least squares over the corners of the ground's triangles and those where the square cuts their edges.
         design = np.stack([np.ones_like(u), u, v], axis=-1)
         normal = np.einsum("npi,npj->nij", design, design) + 1e-12 * np.eye(3)
-        plane: Array = np.linalg.solve(normal, np.einsum("npi,np->ni", design, z)[..., None])[..., 0]
-        gaps[rows] = np.abs(z - np.einsum("npi,ni->np", design, plane)).max(axis=1, initial=0)
-        planes[rows] = plane
-        fits[rows] = region.slope_fits(*_within(terrain, x, y)).all(axis=1)
+        moment: Array = np.einsum("npi,np->ni", design, z)
+        planes[rows] = np.linalg.solve(normal, moment[..., None])[..., 0]
+        gaps[rows] = np.abs(z - np.einsum("npi,ni->np", design, planes[rows])).max(axis=1, initial=0)
+        fits[rows] = _slope_fits(region, x, y, middle_m[rows] + side_m / 2)
     return planes, gaps, fits
+
+
+def _slope_fits(region: Region, x: Array, y: Array, end_m: Array) -> NDArray[np.bool_]:
+    """Whether the slope is allowed on all triangles that begin at (N, K) places, of squares that end at (N, 2) [m]."""
+    fits = np.ones(len(x), dtype=bool)
+    if region.rule.slope_deg is None:
+        return fits
+    dx, dy = region.terrain.spacing_m
+    for third in (1 / 3, 2 / 3):  # the middles of a cell's two triangles
+        inner = np.minimum(x + third * dx, end_m[:, :1]), np.minimum(y + third * dy, end_m[:, 1:])
+        fits &= region.slope_fits(*_within(region.terrain, *inner)).all(axis=1)
+    return fits
 
 
 def _grid_lines(axis_m: Array, middle_m: Array, side_m: float) -> Array:
