@@ -9,7 +9,7 @@ import sys
 
 from cyclopts import CycloptsError
 
-from hedgerow.cli import calibrate, convert, evaluate, fire, reproduce, scenes, serve, show, view, worlds
+from hedgerow.cli import calibrate, convert, demo, evaluate, fire, reproduce, scenes, serve, show, view, worlds
 from hedgerow.cli.app import app
 from hedgerow.errors import HedgerowError
 
@@ -17,6 +17,7 @@ __all__ = [
     "app",
     "calibrate",
     "convert",
+    "demo",
     "evaluate",
     "fire",
     "main",
