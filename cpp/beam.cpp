@@ -16,53 +16,44 @@ constexpr std::uint32_t kStencilStream = 2, kNoiseStream = 3;
 
 constexpr std::size_t kBlock = 64;  // pulses traced before their light is received: whole packets for any stencil
 
-// A pulse in the scene's frame.
+// The pulses of a block in the scene's frame, by columns: packets gather their lanes from them.
 struct Axes {
-    float origin[3], forward[3], left[3], up[3];
-    std::uint64_t pulse;
-    std::size_t beam;
-};
+    float origin[3][kBlock], forward[3][kBlock], left[3][kBlock], up[3][kBlock];
+    std::uint64_t pulse[kBlock];
+    std::size_t beam[kBlock];
 
-// Left is horizontal, up perpendicular to it and to the beam; straight up or down the y axis serves as left.
-Axes axes_of(const BeamArrays& beams, std::size_t beam) {
-    Axes axes;
-    for (int i = 0; i < 3; ++i) {
-        axes.origin[i] = static_cast<float>(beams.origin_m[3 * beam + i] - beams.scene_origin_m[i]);
-        axes.forward[i] = beams.direction[3 * beam + i];
+    void set(std::size_t i, const BeamArrays& beams, std::size_t from) {
+        float d[3];
+        for (int axis = 0; axis < 3; ++axis) {
+            origin[axis][i] = static_cast<float>(beams.origin_m[3 * from + axis] - beams.scene_origin_m[axis]);
+            d[axis] = forward[axis][i] = beams.direction[3 * from + axis];
+        }
+        // Left is horizontal, up perpendicular to it and to the beam; straight up or down the y axis serves as left.
+        const float flat = std::sqrt(d[0] * d[0] + d[1] * d[1]);
+        const bool steep = flat < 1e-6f;
+        const float x = steep ? 0 : -d[1] / flat, y = steep ? 1 : d[0] / flat;
+        left[0][i] = x, left[1][i] = y, left[2][i] = 0;
+        up[0][i] = -d[2] * y, up[1][i] = d[2] * x, up[2][i] = d[0] * y - d[1] * x;
+        pulse[i] = static_cast<std::uint64_t>(beams.pulse[from]);
+        beam[i] = from;
     }
-    const float* d = axes.forward;
-    const float flat = std::sqrt(d[0] * d[0] + d[1] * d[1]);
-    const bool steep = flat < 1e-6f;
-    axes.left[0] = steep ? 0 : -d[1] / flat;
-    axes.left[1] = steep ? 1 : d[0] / flat;
-    axes.left[2] = 0;
-    const float* l = axes.left;
-    axes.up[0] = -d[2] * l[1];
-    axes.up[1] = d[2] * l[0];
-    axes.up[2] = d[0] * l[1] - d[1] * l[0];
-    axes.pulse = static_cast<std::uint64_t>(beams.pulse[beam]);
-    axes.beam = beam;
-    return axes;
-}
+};
 
 // Which sub-rays of which pulses are in a packet.
 struct SubRays {
+    Lanes<std::int32_t> at;  // the pulse's place in the block
     Lanes<std::uint64_t> pulse;
     Lanes<std::uint32_t> number;
-    const Axes* axes[kLanes];
     alignas(32) int valid[kLanes];
 };
-
-// Uniform numbers in (0, 1).
-float unit(std::uint32_t word) { return (static_cast<float>(static_cast<std::int32_t>(word >> 9)) + 0.5f) * 0x1p-23f; }
 
 // Points of the unit spot, drawn from the sub-rays' cells.
 void draw_points(const Spot& spot, const SubRays& sub_rays, std::uint64_t seed, Lanes<float>& left, Lanes<float>& up) {
     for (int lane = 0; lane < kLanes; ++lane) {
         const Words4 words = philox(seed, sub_rays.pulse[lane], sub_rays.number[lane], kStencilStream);
         const float* cell = &spot.cells[4 * sub_rays.number[lane]];
-        const float a = cell[0] + (cell[1] - cell[0]) * unit(words.at[0]);
-        const float b = cell[2] + (cell[3] - cell[2]) * unit(words.at[1]);
+        const float a = cell[0] + (cell[1] - cell[0]) * open_unit(words.at[0]);
+        const float b = cell[2] + (cell[3] - cell[2]) * open_unit(words.at[1]);
         if (!spot.round) {
             left[lane] = a, up[lane] = b;
             continue;
@@ -75,20 +66,32 @@ void draw_points(const Spot& spot, const SubRays& sub_rays, std::uint64_t seed, 
 }
 
 // A tilted ray starts where the aperture has the point that the spot has at 1 m. The axis stays exactly what it is.
-void aim(const Spot& spot, const SubRays& sub_rays, const Lanes<float>& left, const Lanes<float>& up, float far_m,
-         RTCRayHit8& rays) {
+void aim(const Spot& spot, const Axes& axes, const SubRays& sub_rays, const Lanes<float>& left, const Lanes<float>& up,
+         float far_m, RTCRayHit8& rays) {
+    float* const origins[3] = {rays.ray.org_x, rays.ray.org_y, rays.ray.org_z};
+    float* const directions[3] = {rays.ray.dir_x, rays.ray.dir_y, rays.ray.dir_z};
+    Lanes<float> across, above, tilt_left, tilt_up, scale;
+#pragma omp simd
     for (int lane = 0; lane < kLanes; ++lane) {
-        const Axes& axes = *sub_rays.axes[lane];
-        const float across = spot.half_m[0] * left[lane], above = spot.half_m[1] * up[lane];
-        const float tilt_left = spot.tangent[0] * left[lane], tilt_up = spot.tangent[1] * up[lane];
-        const float squared = tilt_left * tilt_left + tilt_up * tilt_up;
-        const float scale = squared > 0 ? 1 / std::sqrt(1 + squared) : 1.0f;
-        const auto from = [&](int i) { return axes.origin[i] + (across * axes.left[i] + above * axes.up[i]); };
-        const auto to = [&](int i) {
-            return traceable(scale * (axes.forward[i] + (tilt_left * axes.left[i] + tilt_up * axes.up[i])));
-        };
-        rays.ray.org_x[lane] = from(0), rays.ray.org_y[lane] = from(1), rays.ray.org_z[lane] = from(2);
-        rays.ray.dir_x[lane] = to(0), rays.ray.dir_y[lane] = to(1), rays.ray.dir_z[lane] = to(2);
+        across[lane] = spot.half_m[0] * left[lane];
+        above[lane] = spot.half_m[1] * up[lane];
+        tilt_left[lane] = spot.tangent[0] * left[lane];
+        tilt_up[lane] = spot.tangent[1] * up[lane];
+        scale[lane] = 1 / std::sqrt(1 + tilt_left[lane] * tilt_left[lane] + tilt_up[lane] * tilt_up[lane]);
+    }
+    for (int axis = 0; axis < 3; ++axis) {
+        float* const origin = origins[axis];
+        float* const direction = directions[axis];
+#pragma omp simd
+        for (int lane = 0; lane < kLanes; ++lane) {
+            const std::int32_t i = sub_rays.at[lane];
+            const float l = axes.left[axis][i], u = axes.up[axis][i];
+            origin[lane] = axes.origin[axis][i] + (across[lane] * l + above[lane] * u);
+            direction[lane] =
+                traceable(scale[lane] * (axes.forward[axis][i] + (tilt_left[lane] * l + tilt_up[lane] * u)));
+        }
+    }
+    for (int lane = 0; lane < kLanes; ++lane) {
         rays.ray.tfar[lane] = far_m;
         rays.hit.geomID[lane] = RTC_INVALID_GEOMETRY_ID;
         rays.hit.instID[0][lane] = RTC_INVALID_GEOMETRY_ID;
@@ -104,10 +107,10 @@ void write_miss(const Arrays& out, std::size_t i) {
 }
 
 // The pulses of a chunk, a block at a time.
-class Chunked {
+class BlockTracer {
   public:
-    Chunked(const Scene& scene, RTCScene embree, const BeamArrays& beams, const BeamSettings& settings,
-            const BeamOutput& out)
+    BlockTracer(const Scene& scene, RTCScene embree, const BeamArrays& beams, const BeamSettings& settings,
+                const BeamOutput& out)
         : scene_(scene),
           embree_(embree),
           beams_(beams),
@@ -125,7 +128,7 @@ class Chunked {
         const std::size_t n = chunk.end - chunk.begin;
         for (std::size_t begin = 0; begin < n; begin += kBlock) {
             n_pulses_ = std::min(kBlock, n - begin);
-            for (std::size_t i = 0; i < n_pulses_; ++i) axes_[i] = axes_of(beams_, order.beam(begin + i));
+            for (std::size_t i = 0; i < n_pulses_; ++i) axes_.set(i, beams_, order.beam(begin + i));
             trace();
             for (std::size_t i = 0; i < n_pulses_; ++i) receive_pulse(i);
         }
@@ -141,8 +144,8 @@ class Chunked {
         for (std::size_t first = 0; first < n; first += kLanes) {
             const int count = static_cast<int>(std::min<std::size_t>(kLanes, n - first));
             for (int lane = 0; lane < kLanes; ++lane) {
-                sub_rays.axes[lane] = &axes_[pulse];
-                sub_rays.pulse[lane] = axes_[pulse].pulse;
+                sub_rays.at[lane] = static_cast<std::int32_t>(pulse);
+                sub_rays.pulse[lane] = axes_.pulse[pulse];
                 sub_rays.number[lane] = number;
                 sub_rays.valid[lane] = lane < count ? -1 : 0;
                 if (lane + 1 >= count) continue;  // lanes past the end repeat the last sub-ray
@@ -163,9 +166,9 @@ class Chunked {
         } else {
             draw_points(settings_.spot, sub_rays, settings_.seed, left, up);
         }
-        aim(settings_.spot, sub_rays, left, up, settings_.limits.max_m, rays_);
+        aim(settings_.spot, axes_, sub_rays, left, up, settings_.limits.max_m, rays_);
         for (std::uint64_t& nearest : context_.nearest.at) nearest = ~std::uint64_t{0};
-        random_.draw(settings_.seed, sub_rays.pulse, sub_rays.number);
+        if (scene_.is_random()) random_.draw(settings_.seed, sub_rays.pulse, sub_rays.number);
         intersect8(sub_rays.valid, embree_, context_, rays_);
         incidence_cosines(scene_, rays_, cosine);
         for (int lane = 0; lane < count; ++lane) store(sub_rays, lane, cosine[lane], light_[first + lane]);
@@ -173,7 +176,7 @@ class Chunked {
 
     void store(const SubRays& sub_rays, int lane, float cosine, Reflection& out) {
         const std::size_t s = sub_rays.number[lane];
-        const std::size_t kept = sub_rays.axes[lane]->beam * static_cast<std::size_t>(settings_.spot.size()) + s;
+        const std::size_t kept = axes_.beam[sub_rays.at[lane]] * static_cast<std::size_t>(settings_.spot.size()) + s;
         const bool keep = !out_.sub_rays.range_m.empty();
         out.range_m = std::numeric_limits<float>::infinity();
         if (keep) write_miss(out_.sub_rays, kept);
@@ -181,15 +184,14 @@ class Chunked {
         const Hit hit = hit_of(scene_, rays_, lane, cosine, random_.key_a[lane]);
         // Where in a volume a sub-ray ends is geometry, and each has its own. The noise of the electronics is one per
         // return: the mean of nine draws would be a third of it.
-        const bool in_volume = hit.in_volume();
-        const float range_m = in_volume ? hit.drawn_range_m(random_.normal[lane]) : hit.range_m;
+        const float range_m = hit.range_m + hit.spread_m * random_.normal[lane];
         if (!settings_.limits.contain(range_m)) return;  // the sensor does not look there
         const float intensity = hit.drawn_intensity(random_.second_normal[lane]);
         const bool known = !std::isnan(intensity);
         const float falloff = settings_.optics.falloff_m > 0 ? settings_.optics.falloff_m / range_m : 1.0f;
         const float share = settings_.spot.share[s];
         const float light = share * (known ? intensity : settings_.optics.unknown_intensity) * falloff * falloff;
-        out = {range_m, light, share, in_volume ? 0.0f : hit.sigma_m, hit.label, known, hit.element};
+        out = {range_m, light, share, hit.cosine, hit.noise, hit.label, known, hit.element};
         if (!keep) return;
         out_.sub_rays.range_m[kept] = range_m;
         out_.sub_rays.intensity[kept] = intensity;
@@ -214,28 +216,29 @@ class Chunked {
             waveform_->record(light);
             waveform_->peaks(settings_.receiver, light, echoes_);
             const SampleArrays& kept = out_.waveforms;
-            const std::size_t first = axes_[i].beam * kept.per_pulse;
+            const std::size_t first = axes_.beam[i] * kept.per_pulse;
             if (!kept.samples.empty()) waveform_->copy_to(kept.samples.subspan(first, kept.per_pulse), kept.first);
         } else {
             receive(settings_.receiver, light, echoes_);
         }
-        write(axes_[i]);
+        write(axes_.pulse[i], axes_.beam[i]);
     }
 
     // The electronics add their noise; what it carries out of the sensor's sight is lost.
-    void write(const Axes& axes) {
+    void write(std::uint64_t pulse, std::size_t beam) {
         int count = 0;
         for (int k = 0; k < echoes_.count; ++k) {
             Echo echo = echoes_.at[k];
-            if (echo.sigma_m > 0) {
-                const Words4 words = philox(settings_.seed, axes.pulse, echo.draw, kNoiseStream);
-                echo.range_m += echo.sigma_m * normal_pair(words.at[0], words.at[1]).first;
+            const float sigma_m = echo.noise ? echo.noise->sigma_m(echo.cosine, echo.range_m) : 0;
+            if (sigma_m > 0) {
+                const Words4 words = philox(settings_.seed, pulse, echo.draw, kNoiseStream);
+                echo.range_m += sigma_m * normal_pair(words.at[0], words.at[1]).first;
             }
             if (settings_.limits.contain(echo.range_m)) echoes_.at[count++] = echo;
         }
-        std::stable_sort(echoes_.at.begin(), echoes_.at.begin() + count,
-                         [](const Echo& a, const Echo& b) { return a.range_m < b.range_m; });
-        const std::size_t first = axes.beam * static_cast<std::size_t>(out_.echoes.per_pulse);
+        const auto nearer = [](const Echo& a, const Echo& b) { return a.range_m < b.range_m; };
+        if (count > 1) std::stable_sort(echoes_.at.begin(), echoes_.at.begin() + count, nearer);
+        const std::size_t first = beam * static_cast<std::size_t>(out_.echoes.per_pulse);
         for (int k = 0; k < out_.echoes.per_pulse; ++k) {
             const std::size_t at = first + static_cast<std::size_t>(k);
             const bool found = k < count;
@@ -259,10 +262,10 @@ class Chunked {
     const BeamSettings& settings_;
     const BeamOutput& out_;
     PacketContext context_;
-    PacketRandom random_;
+    PacketRandom random_{};  // zeros, if the scene draws nothing
     RTCRayHit8 rays_;
     std::size_t n_pulses_ = 0;
-    std::array<Axes, kBlock> axes_;
+    Axes axes_;
     std::vector<Reflection> light_;  // of the block's sub-rays; range inf where nothing was met
     std::optional<Waveform> waveform_;
     Echoes echoes_;
@@ -273,7 +276,7 @@ class Chunked {
 void fire_beam(Scene& scene, const BeamArrays& beams, const BeamSettings& settings, int threads, const Tick& tick,
                const BeamOutput& out) {
     const RTCScene embree = scene.embree(Purpose::fire);
-    for_chunks(beams, threads, tick, [&](Chunk chunk) { Chunked(scene, embree, beams, settings, out).run(chunk); });
+    for_chunks(beams, threads, tick, [&](Chunk chunk) { BlockTracer(scene, embree, beams, settings, out).run(chunk); });
 }
 
 }  // namespace hedgerow

@@ -242,7 +242,8 @@ NB_MODULE(_core, m) {
              nb::arg("permeability").noconvert(), nb::arg("label").noconvert(), nb::arg("reflectance").noconvert(),
              nb::arg("intensity_sigma").noconvert(), nb::arg("lambertian"), nb::arg("noise_group").noconvert(),
              nb::arg("noise"), nb::arg("labels").noconvert(),
-             "Adds triangles; noise has (sigma0_m, sigma_a_m, min_cosine, sigma_per_m) for each group, labels is (first, label, "
+             "Adds triangles; noise has (sigma0_m, sigma_a_m, min_cosine, sigma_per_m) for each group, labels is "
+             "(first, label, "
              "count) of all triangles, or empty if none has several.")
         .def("add_gaussians", add_gaussians, nb::arg("mean_m").noconvert(), nb::arg("whitening").noconvert(),
              nb::arg("stop").noconvert(), nb::arg("label").noconvert(), nb::arg("intensity").noconvert(),
@@ -255,6 +256,10 @@ NB_MODULE(_core, m) {
         .def(
             "build", [](Scene& scene) { scene.embree(Purpose::fire); }, nb::call_guard<nb::gil_scoped_release>(),
             "Builds what firing needs now rather than at the first firing.")
+        .def(
+            "embree_address",
+            [](Scene& scene) { return reinterpret_cast<std::uintptr_t>(scene.embree(Purpose::fire)); },
+            "Address of the Embree scene that firing traces, for benchmarks.")
         .def_prop_ro("n_elements", &Scene::n_elements)
         .def_prop_ro("max_sigma_m", &Scene::max_sigma_m,
                      "No element at range r draws ranges with a larger deviation than this plus r max_sigma_per_m.")

@@ -136,7 +136,7 @@ void note_triangles(const RTCFilterFunctionNArguments* arguments) {
         const float direction[3] = {context.direction[0][lane], context.direction[1][lane], context.direction[2][lane]};
         const float cosine = incidence_cosine(context.scene->placement(instance), normal, direction);
         const Finish& finish = mesh.finish(triangle);
-        context.crossings[lane].push_back({t, mesh.sigma_m(finish, cosine, t), -1.0f, finish.permeability,
+        context.crossings[lane].push_back({t, mesh.noise(finish).sigma_m(cosine, t), -1.0f, finish.permeability,
                                            context.scene->first_element(instance) + mesh.first_element + triangle});
     }
 }

@@ -93,14 +93,12 @@ Echo echo_of(std::span<const Reflection> light) {
         weights += weight;
         moments += weight * (static_cast<double>(each.range_m) - light[0].range_m);
     }
-    constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
-    return {static_cast<float>(light[0].range_m + moments / weights),
-            strongest->known ? static_cast<float>(sum) : kNone,
-            strongest->sigma_m,
-            kNone,
-            0,
-            strongest->label,
-            strongest->element};
+    Echo echo{};
+    echo.range_m = static_cast<float>(light[0].range_m + moments / weights);
+    echo.intensity = static_cast<float>(sum);
+    echo.width_m = std::numeric_limits<float>::quiet_NaN();
+    echo.take(*strongest);
+    return echo;
 }
 
 void receive(const Receiver& receiver, std::span<const Reflection> light, Echoes& out) {

@@ -10,7 +10,10 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <span>
+
+#include "scene.hpp"
 
 namespace hedgerow {
 
@@ -21,20 +24,31 @@ enum class ReturnMode : int { first, strongest, last, strongest_and_last, all, w
 // What one sub-ray brings back.
 struct Reflection {
     float range_m;
-    float light;    // its share of the pulse, times intensity, times falloff
-    float share;    // of the pulse
-    float sigma_m;  // of the electronics on this material; 0 if the range was drawn already
+    float light;              // its share of the pulse, times intensity, times falloff
+    float share;              // of the pulse
+    float cosine;             // of the incidence angle, for the noise
+    const NoiseGroup* noise;  // of the electronics on this material; nullptr if the range was drawn already
     std::uint16_t label;
     bool known;  // whether the element has an intensity; if not, the light is a guess
     std::int64_t element;
 };
 
 struct Echo {
-    float range_m, intensity, sigma_m;
-    float width_m;       // full width at half maximum, of waveforms; NaN otherwise
+    float range_m, intensity;
+    float width_m;  // full width at half maximum, of waveforms; NaN otherwise
+    float cosine;   // of its brightest reflection, as the following
+    const NoiseGroup* noise;
     std::uint32_t draw;  // which of the pulse's random numbers is its noise
     std::uint16_t label;
     std::int64_t element;
+
+    void take(const Reflection& brightest) {
+        cosine = brightest.cosine;
+        noise = brightest.noise;
+        label = brightest.label;
+        element = brightest.element;
+        if (!brightest.known) intensity = std::numeric_limits<float>::quiet_NaN();
+    }
 };
 
 struct Receiver {

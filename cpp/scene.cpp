@@ -184,6 +184,9 @@ void Scene::add_mesh(const MeshArrays& arrays, std::span<const NoiseGroup> group
     if (arrays.permeability.empty()) return;
     add(std::make_unique<Mesh>(arrays, groups), arrays.permeability.size());
     has_meshes_ = true;
+    const auto above_zero = [](float value) { return value > 0; };
+    is_random_ |= std::ranges::any_of(arrays.permeability, above_zero) ||
+                  std::ranges::any_of(arrays.intensity_sigma, above_zero) || !arrays.labels.first.empty();
     for (const NoiseGroup& group : groups) {
         max_sigma_m_ = std::max(max_sigma_m_, group.sigma_m(0, 0));  // at its cap
         max_sigma_per_m_ = std::max(max_sigma_per_m_, std::sqrt(group.share_squared));
@@ -193,6 +196,7 @@ void Scene::add_mesh(const MeshArrays& arrays, std::span<const NoiseGroup> group
 void Scene::add_gaussians(const GaussianArrays& arrays, StopLaw law, float tau) {
     refuse_if_frozen();
     if (arrays.stop.empty()) return;
+    is_random_ = true;
     auto set = std::make_unique<Gaussians>(arrays, law, tau);
     max_sigma_m_ = std::max(max_sigma_m_, set->max_sigma_m);
     add(std::move(set), arrays.stop.size());
@@ -212,6 +216,7 @@ void Scene::place(std::shared_ptr<Scene> scene, const Affine& to_world, std::int
         end_of_given_ = std::max(end_of_given_, static_cast<std::uint64_t>(first_element) + scene->n_elements());
     }
     has_meshes_ |= scene->has_meshes_;
+    is_random_ |= scene->is_random_;
     placed_.push_back({std::move(scene), to_world, label, first_element, inverse_transpose(to_world)});
 }
 

@@ -89,9 +89,7 @@ class Mesh final : public Geometry {
   public:
     Mesh(const MeshArrays& arrays, std::span<const NoiseGroup> groups);
     const Finish& finish(unsigned triangle) const { return finishes_[uniform_ ? 0 : triangle]; }
-    float sigma_m(const Finish& finish, float cosine, float range_m) const {
-        return groups_[finish.noise_group].sigma_m(cosine, range_m);
-    }
+    const NoiseGroup& noise(const Finish& finish) const { return groups_[finish.noise_group]; }
     float intensity(const Finish& finish, float cosine) const {
         return finish.reflectance * (lambertian_ ? cosine : 1);
     }
@@ -164,6 +162,8 @@ class Scene {
     // One more than the highest number of an element.
     std::uint64_t n_elements() const { return std::max(n_own_elements_ + n_placed_elements_, end_of_given_); }
     std::size_t n_placements() const { return flat_.size(); }
+    // Whether anything here draws: opaque meshes of exact intensity do not, and spare the numbers.
+    bool is_random() const { return is_random_; }
     // No element at range r draws ranges with a larger deviation than the first plus r times the second.
     float max_sigma_m() const { return max_sigma_m_; }
     float max_sigma_per_m() const { return max_sigma_per_m_; }
@@ -198,6 +198,7 @@ class Scene {
     OwnedScene own_embree_[2];        // by purpose: own geometry; traced if nothing is placed, else instanced by others
     OwnedScene instanced_embree_[2];  // by purpose: own geometry and instances, if something is placed
     bool has_meshes_ = false;         // here or in anything placed
+    bool is_random_ = false;          // here or in anything placed
     bool flattened_ = false;
     bool frozen_ = false;
     std::recursive_mutex building_;

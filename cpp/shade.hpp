@@ -13,15 +13,17 @@ namespace hedgerow {
 constexpr float kUnknown = std::numeric_limits<float>::quiet_NaN();
 
 struct Hit {
-    float range_m;  // where the ray met the element; for a Gaussian its closest approach
-    float sigma_m;  // how far a Gaussian spreads its returns, or a surface's range noise
+    float range_m;            // where the ray met the element; for a Gaussian its closest approach
+    float spread_m;           // sigma of a Gaussian's returns; 0 for a surface
+    const NoiseGroup* noise;  // of a surface; nullptr for a Gaussian: it is in the spread already
     float intensity, intensity_sigma;
     float cosine;  // of the incidence angle; NaN for a Gaussian: a volume has no surface
     std::uint16_t label;
     std::int64_t element;
 
-    bool in_volume() const { return std::isnan(cosine); }
-    float drawn_range_m(float normal) const { return range_m + sigma_m * normal; }
+    float drawn_range_m(float normal) const {
+        return range_m + (noise ? noise->sigma_m(cosine, range_m) : spread_m) * normal;
+    }
     // NaN, for unknown, stays NaN.
     float drawn_intensity(float normal) const {
         const float drawn = intensity + intensity_sigma * normal;
@@ -75,7 +77,8 @@ inline Hit hit_of(const Scene& scene, const RTCRayHit8& rays, int lane, float co
         const Mesh& mesh = static_cast<const Mesh&>(geometry);
         const Finish& finish = mesh.finish(primitive);
         return {t,
-                mesh.sigma_m(finish, cosine, t),
+                0.0f,
+                &mesh.noise(finish),
                 mesh.intensity(finish, cosine),
                 finish.intensity_sigma,
                 cosine,
@@ -85,6 +88,7 @@ inline Hit hit_of(const Scene& scene, const RTCRayHit8& rays, int lane, float co
     const Gaussian& gaussian = static_cast<const Gaussians&>(geometry).elements[primitive];
     return {t,
             rays.hit.u[lane],
+            nullptr,
             gaussian.intensity,
             gaussian.intensity_sigma,
             kUnknown,

@@ -57,11 +57,7 @@ void Waveform::peaks(const Receiver& receiver, std::span<const Reflection> light
             const float away_m = each.range_m - echo.range_m;
             return light_of(each) * exp_negative(-decay_per_m2(digitiser_.fwhm_m) * away_m * away_m);
         };
-        const Reflection& most = *std::ranges::max_element(light, {}, brightest);
-        if (!most.known) echo.intensity = std::numeric_limits<float>::quiet_NaN();
-        echo.sigma_m = most.sigma_m;
-        echo.label = most.label;
-        echo.element = most.element;
+        echo.take(*std::ranges::max_element(light, {}, brightest));
         out.add(echo);
     }
 }

@@ -136,7 +136,7 @@ void run(std::size_t n, int threads, Block&& block) {
     });
 }
 
-void trace8(const Raw& raw, const Floats3& origin, const Floats3& direction, float far_m, int threads, Out out) {
+void trace8_in(RTCScene scene, const Floats3& origin, const Floats3& direction, float far_m, int threads, Out out) {
     nb::gil_scoped_release release;
     run(out.size(), threads, [&](std::size_t begin, std::size_t end) {
         QueryContext context;
@@ -161,10 +161,20 @@ void trace8(const Raw& raw, const Floats3& origin, const Floats3& direction, flo
                 rays.hit.geomID[lane] = RTC_INVALID_GEOMETRY_ID;
                 rays.hit.instID[0][lane] = RTC_INVALID_GEOMETRY_ID;
             }
-            intersect8(valid, raw.scene(), context, rays);
+            intersect8(valid, scene, context, rays);
             for (std::size_t lane = 0; lane < 8 && i + lane < end; ++lane) out.data()[i + lane] = rays.ray.tfar[lane];
         }
     });
+}
+
+void trace8(const Raw& raw, const Floats3& origin, const Floats3& direction, float far_m, int threads, Out out) {
+    trace8_in(raw.scene(), origin, direction, far_m, threads, out);
+}
+
+// Through the very structures that the engine traces.
+void trace8_at(std::uintptr_t scene, const Floats3& origin, const Floats3& direction, float far_m, int threads,
+               Out out) {
+    trace8_in(reinterpret_cast<RTCScene>(scene), origin, direction, far_m, threads, out);
 }
 
 void trace1(const Raw& raw, const Floats3& origin, const Floats3& direction, float far_m, int threads, Out out) {
@@ -205,6 +215,8 @@ NB_MODULE(hedgerow_raw, m) {
         .def("gaussians", &Raw::gaussians)
         .def("build", &Raw::build);
     m.def("trace8", trace8, nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(), nb::arg(),
+          nb::arg().noconvert());
+    m.def("trace8_at", trace8_at, nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(), nb::arg(),
           nb::arg().noconvert());
     m.def("trace1", trace1, nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(), nb::arg(),
           nb::arg().noconvert());

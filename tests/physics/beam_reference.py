@@ -38,8 +38,8 @@ def sub_ray_directions(direction, points, beam):
     return axis(direction + (points * tan) @ frame), (points * half) @ frame
 
 
-def wall(x_m, *, y=(-50.0, 50.0), z=(-50.0, 50.0), scene=None, **finish):
-    """A plane across the x axis."""
+def wall(x_m, *, y=(-50.0, 50.0), z=(-40.0, 60.0), scene=None, **finish):
+    """A plane across the x axis; its diagonal is not, since a ray along an edge meets two triangles."""
     scene = Scene() if scene is None else scene
     corners = [[x_m, y[0], z[0]], [x_m, y[1], z[0]], [x_m, y[1], z[1]], [x_m, y[0], z[1]]]
     scene.add_mesh(corners, [[0, 1, 2], [0, 2, 3]], **finish)
@@ -102,8 +102,26 @@ def recorded(range_m, light, at_m, fwhm_m):
     return signal
 
 
-def highest(signal, threshold=0.0):
-    """Local maxima of a finely sampled signal."""
-    inner = signal[1:-1]
-    top = (inner > signal[:-2]) & (inner >= signal[2:]) & (inner >= threshold) & (inner >= 1e-6 * signal.max())
-    return np.nonzero(top)[0] + 1
+def peaks_of(samples, at_m, threshold=0.0):
+    """Peaks of a sampled signal: list of (range, height, full width at half maximum), as the words have it."""
+    found = []
+    for k in range(1, len(samples) - 1):
+        before, here, after = samples[k - 1 : k + 2]
+        if not (here > before and here >= after and here >= 1e-6 * samples.max()):
+            continue
+        a, b, c = np.log(np.maximum(samples[k - 1 : k + 2], 1e-37))
+        offset = np.clip(0.5 * (a - c) / (a - 2 * b + c), -0.5, 0.5) if a - 2 * b + c < 0 else 0.0
+        height = np.exp(b - 0.25 * (a - c) * offset)
+        if height < threshold:
+            continue
+        ends = []
+        for side in (-1, 1):
+            j = k
+            while 0 <= j + side < len(samples) and samples[j + side] >= height / 2 and samples[j + side] <= samples[j]:
+                j += side
+            fell = samples[j] - samples[j + side]
+            part = (samples[j] - height / 2) / fell if samples[j + side] < height / 2 and fell > 0 else 0.0
+            ends.append(j + side * part)
+        step_m = at_m[1] - at_m[0]
+        found.append((at_m[k] + offset * step_m, height, (ends[1] - ends[0]) * step_m))
+    return found

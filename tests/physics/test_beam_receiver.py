@@ -80,7 +80,7 @@ def test_first_strongest_and_last_stand_in_this_order(threshold):
     first, strongest, last = (range_m[mode] for mode in ("first", "strongest", "last"))
     assert (first <= strongest).all()
     assert (strongest <= last).all()
-    assert 0.05 < np.mean((first < strongest) & (strongest < last))
+    assert np.mean((first < strongest) & (strongest < last)) > 0.05
     both = range_m["strongest+last"]
     np.testing.assert_array_equal(both[:, 0], strongest)
     np.testing.assert_array_equal(np.where(np.isinf(both[:, 1]), strongest, both[:, 1]), last)

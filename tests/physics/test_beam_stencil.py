@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from beam_reference import ahead, light_cone, wall
+from beam_reference import ahead, light_cone
 
 from hedgerow import Scene
 from hedgerow.errors import InputError

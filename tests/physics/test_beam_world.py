@@ -68,8 +68,8 @@ def test_the_footprint_has_the_size_of_the_divergences():
     scene, side_m = Scene(), 0.005
     y, z = (np.arange(-40, 40) * side_m, np.arange(-20, 20) * side_m)
     corner = np.stack(np.meshgrid(y, z, indexing="ij"), axis=-1).reshape(-1, 2)
-    low = np.c_[np.full(len(corner), 50.0), corner]
-    vertices = np.stack([low, low + [0, side_m, 0], low + [0, side_m, side_m], low + [0, 0, side_m]], axis=1)
+    square = side_m * np.array([[0, 0, 0], [0, 1, 0], [0, 1, 1], [0, 0, 1]])
+    vertices = np.c_[np.full(len(corner), 50.0), corner][:, None] + square
     first = 4 * np.arange(len(corner))
     triangles = np.concatenate([np.c_[first, first + 1, first + 2], np.c_[first, first + 2, first + 3]])
     scene.add_mesh(vertices.reshape(-1, 3), triangles)
@@ -256,8 +256,8 @@ def test_no_beams_give_no_returns(meadow):
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"sub_rays": 0}, {"sub_rays": 82}, {"mode": "second"}, {"cutoff_m": -1.0}, {"threshold": np.nan}, {"max_returns": 1},
-     {"sampling": "random"}, {"cutoff": 1.0}, {"falloff_range_m": 0.0}],
+    [{"sub_rays": 0}, {"sub_rays": 82}, {"mode": "second"}, {"cutoff_m": -1.0}, {"threshold": np.nan},
+     {"max_returns": 1}, {"sampling": "random"}, {"cutoff": 1.0}, {"falloff_range_m": 0.0}],
 )  # fmt: skip
 def test_wrong_settings_are_named(wrong):
     with pytest.raises(ValidationError, match=next(iter(wrong))):

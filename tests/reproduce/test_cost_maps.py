@@ -10,7 +10,7 @@ from hedgerow.apps.vehicle import Motion
 from hedgerow.errors import InputError
 from hedgerow.frames import Pose
 from hedgerow.physics import shapes
-from hedgerow.reproduce import cost_maps, plants
+from hedgerow.reproduce import cost_maps
 from hedgerow.reproduce.cost_map_words import share, words
 from hedgerow.reproduce.seen import Seen, look_around, viewpoints
 from hedgerow.reproduce.yard import Yard, look_down, touching
@@ -36,9 +36,9 @@ def yard() -> Yard:
     )
     scene.add_mesh(*meadow, label=GRASS)
     for x, y in ((10.0, -6.0), (2.0, 14.0)):
-        trunk, crown = plants.tree(rng, 8.0, 4000, 0.15)
-        scene.add_mesh(*trunk.moved((x, y, 0)), label=TRUNK)
-        scene.add_mesh(*crown.moved((x, y, 0)), label=LEAVES)
+        scene.add_mesh(*shapes.cylinder((x, y, 0), 4.8, 0.18, 0.08), label=TRUNK)
+        crown = rng.normal(size=(4000, 3)) * (0.9, 0.9, 0.9) + (x, y, 5.6)
+        scene.add_mesh(*shapes.leaves(crown, 0.15, rng), label=LEAVES)
     solid = frozenset({WALL, TRUNK})
     trees = frozenset({TRUNK, LEAVES})
     return Yard("yard", SceneWorld(scene), flat, (-13.0, 0.0), (15.0, 0.0), frozenset({GRASS}), trees, solid)

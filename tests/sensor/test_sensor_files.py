@@ -121,7 +121,7 @@ def test_missing_file_and_broken_toml_are_refused(tmp_path):
         ),
         ("slots_per_turn = 4", "slots_per_turn = 4.5", "pattern.slots_per_turn: .* integer, found 4.5"),
         ('turns = "counter-clockwise"', 'turns = "left"', "pattern.turns: .* found 'left'"),
-        ('kind = "spinning"', 'kind = "flash"', "pattern: .*'flash'"),
+        ('kind = "spinning"', 'kind = "flash"', "pattern.kind: expected one of .*'flash'"),
         ('kind = "spinning"\n', "", "pattern: .*kind"),
         ("max_hz = 4", "max_hz = 1.5", "pattern.rates.default_hz: 2 Hz is not allowed; expected 1 to 1.5 Hz"),
         (", min_hz = 1", "", "pattern.rates.allowed_hz: give either"),

@@ -202,6 +202,8 @@ def test_bad_settings_of_a_firing_are_refused():
 def test_bad_noise_is_refused():
     with pytest.raises(InputError, match="sigma0_m"):
         SurfaceNoise(-1.0)
+    with pytest.raises(InputError, match="sigma_per_m"):
+        SurfaceNoise(sigma_per_m=-0.1)
     with pytest.raises(InputError, match="max_incidence_rad"):
         SurfaceNoise(max_incidence_rad=2.0)
 
@@ -213,5 +215,6 @@ def test_directions_all_but_along_an_axis_do_not_blind_their_neighbours():
         scene.add_mesh([[x, -90, -90], [x, 90, -90], [x, 0, 90]], [[0, 1, 2]])
     for small in (0.0, -0.0, 1e-19, -1e-19, -1e-30, -1e-45):
         directions = np.array([[1, small, 0], [1, -0.02, 0], [1, 0.02, small], [small, 1, 0]])
-        beams = Beams.from_arrays(origins=(0, 0, 0), directions=directions / np.linalg.norm(directions, axis=1)[:, None])
-        np.testing.assert_allclose(scene.fire(beams).range_m, [10, 10.002, 10.002, np.inf], rtol=1e-6)
+        np.testing.assert_allclose(
+            scene.fire(beams_of((0, 0, 0), directions)).range_m, [10, 10.002, 10.002, np.inf], rtol=1e-6
+        )

@@ -85,6 +85,16 @@ def test_a_return_several_sigmas_in_front_of_a_noisy_wall_has_its_density():
     np.testing.assert_allclose(log_density, norm.logpdf([-0.2, 0.2], 0, 0.05), atol=1e-3)  # 4 sigmas off
 
 
+@pytest.mark.parametrize("share", [0.02, 0.1, 0.3])
+def test_noise_that_grows_with_the_range_reaches_as_far_as_it_must(share):
+    # At a share of 1/8 and above, a wall at any range may have returned anywhere.
+    scene = Scene()
+    scene.add_mesh([[5, -9, -9], [5, 9, -9], [5, 0, 9]], [[0, 1, 2]], noise=SurfaceNoise(0.03, sigma_per_m=share))
+    sigma_m = np.hypot(0.03, 5 * share)
+    ranges = 5 + sigma_m * np.array([-2.5, 0.0, 3.0])
+    np.testing.assert_allclose(along_one_ray(scene, [1.0, 0, 0], ranges), norm.logpdf(ranges, 5, sigma_m), atol=1e-3)
+
+
 def test_a_noiseless_triangle_counts_as_wide_as_asked():
     scene = Scene()
     scene.add_mesh([[5, -9, -9], [5, 9, -9], [5, 0, 9]], [[0, 1, 2]])

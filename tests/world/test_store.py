@@ -85,9 +85,16 @@ def test_small_and_empty_worlds_round_trip(tmp_path, tables):
 
 
 def test_noise_and_unknown_intensities_round_trip(tmp_path):
-    made = world(triangles(9, intensity=np.full(9, np.nan, np.float32), noise=SurfaceNoise(0.1, 0.2, 0.3)))
+    made = world(triangles(9, intensity=np.full(9, np.nan, np.float32), noise=SurfaceNoise(0.1, 0.2, 0.3, 0.4)))
     made.save(tmp_path / "x.world")
     assert same(load_world(tmp_path / "x.world").tables["triangles"], made.tables["triangles"])
+
+
+def test_worlds_from_before_noise_grew_with_the_range_load(tmp_path):
+    made = world(triangles(9, noise=SurfaceNoise(0.1, 0.2, 0.3)))
+    made.save(tmp_path / "x.world")
+    edit(tmp_path / "x.world", "sigma_per_m = 0.0\n", "")
+    assert load_world(tmp_path / "x.world").tables["triangles"].noise == SurfaceNoise(0.1, 0.2, 0.3)
 
 
 def test_saving_replaces_an_old_world(path):

@@ -9,11 +9,24 @@ import sys
 
 from cyclopts import CycloptsError
 
-from hedgerow.cli import calibrate, convert, evaluate, reproduce, show, worlds
+from hedgerow.cli import calibrate, convert, evaluate, fire, reproduce, scenes, serve, show, view, worlds
 from hedgerow.cli.app import app
 from hedgerow.errors import HedgerowError
 
-__all__ = ["app", "calibrate", "convert", "evaluate", "main", "reproduce", "show", "worlds"]
+__all__ = [
+    "app",
+    "calibrate",
+    "convert",
+    "evaluate",
+    "fire",
+    "main",
+    "reproduce",
+    "scenes",
+    "serve",
+    "show",
+    "view",
+    "worlds",
+]
 
 
 def main() -> None:

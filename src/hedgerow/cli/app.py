@@ -2,6 +2,7 @@
 """The application that commands register with, and how they print."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from cyclopts import App
 from rich.console import Console
@@ -34,3 +35,25 @@ def print_table(columns: tuple[str, ...], rows: list[list[str]]) -> None:
     widths = [max(len(row[i]) for row in table) for i in range(len(columns))]
     for row in table:
         out.print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def settings_of(texts: list[str] | None) -> dict[str, Any]:
+    """Read NAME=VALUE texts; a value is JSON or else a word.
+
+    Raises:
+        InputError: a text has no name or no value.
+    """
+    import json
+
+    from hedgerow.errors import InputError
+
+    settings: dict[str, Any] = {}
+    for text in texts or []:
+        name, sign, value = text.partition("=")
+        if not sign or not name:
+            raise InputError(f"--set {text}: expected NAME=VALUE")
+        try:
+            settings[name] = json.loads(value)
+        except json.JSONDecodeError:
+            settings[name] = value  # a word
+    return settings

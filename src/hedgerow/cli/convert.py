@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from hedgerow.cli.app import app, out, print_table
+from hedgerow.cli.app import app, out, print_table, settings_of
 
 if TYPE_CHECKING:
     from hedgerow.frames import Trajectory
@@ -76,14 +76,13 @@ def _convert(
     write_as: str | None,
     settings: list[str],
 ) -> None:
-    from hedgerow.cli.worlds import setting
     from hedgerow.io import open_log
     from hedgerow.io.convert import convert as copy
     from hedgerow.io.describe import count, recovery_text
     from hedgerow.io.formats import format_of
     from hedgerow.progress import progress_bar
 
-    options: dict[str, Any] = dict(setting(text) for text in settings) | said
+    options: dict[str, Any] = settings_of(settings) | said
     format_of(target, write_as, reading=False)  # refuse it before anything is read
     written: Trajectory | None = None
     if trajectory is not None and "trajectory" not in format_of(source, read_as, reading=True).options:

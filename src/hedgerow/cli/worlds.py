@@ -3,11 +3,11 @@
 
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from hedgerow.cli.app import app, out
+from hedgerow.cli.app import app, out, settings_of
 
 
 @app.command
@@ -36,7 +36,7 @@ def learn(
     from hedgerow.progress import stage_bar
 
     start = time.perf_counter()
-    parameters = dict(setting(text) for text in settings or [])
+    parameters = settings_of(settings)
     with stage_bar() as progress:
         learned = hr.learn(log, model, progress=progress, **parameters)
         learned.save(world)
@@ -45,21 +45,6 @@ def learn(
     beams = learned.header.provenance.n_beams
     out.print(f"learned a {model} world of {elements} from {beams:,} beams in {took_s:.1f} s")
     out.print(f"wrote {world} ({size.parameters:,} parameters, {size.bytes / 1e6:.1f} MB in memory)")
-
-
-def setting(text: str) -> tuple[str, Any]:
-    """Take NAME=VALUE apart; the value is JSON, or a word."""
-    import json
-
-    from hedgerow.errors import InputError
-
-    name, sign, value = text.partition("=")
-    if not sign or not name:
-        raise InputError(f"--set {text}: expected NAME=VALUE")
-    try:
-        return name, json.loads(value)
-    except json.JSONDecodeError:
-        return name, value  # a word
 
 
 @app.command

@@ -62,6 +62,9 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         "vegetation_response", "004 Tables 1 and 2: calibration of the vegetation response, and what it costs"
     ),
     "voxel-size": Experiment("voxel_size", "000 Fig. 22: distance by the side of the voxels"),
+    "grass-ranges": Experiment("grass_ranges", "003 Fig. 5: ranges in cylinder grass, beside two closed forms"),
+    "mixed-pixels": Experiment("mixed_pixels", "003 Fig. 7: an LMS-291, nine rods and a plane behind them"),
+    "shrub-histogram": Experiment("shrub_histogram", "003 Fig. 8: ranges of a shrub, from 91 places"),
     "cost-maps": Experiment("cost_maps", "003 Fig. 10: one robot with four lidars finds its way through a courtyard"),
 }
 

@@ -21,9 +21,9 @@ from hedgerow.io.figure import new_figure, save_figure
 from hedgerow.log import Beams
 from hedgerow.physics import shapes
 from hedgerow.physics.calibrate import Calibration, calibrate
+from hedgerow.physics.plants import PLANTS
 from hedgerow.physics.scatter import Selection
 from hedgerow.physics.vegetation import VegetationResponse, VegetationSettings
-from hedgerow.reproduce import plants
 from hedgerow.reproduce.experiment import Outcome, Say
 from hedgerow.sensor import Sensor
 from hedgerow.world import Scene, SceneWorld
@@ -86,8 +86,10 @@ def bushes_and_grass(seed: int) -> SceneWorld:
     scene.add_mesh(*shapes.rectangle((-60, -60, 0), (120, 0, 0), (0, 120, 0)), label=GROUND)
     scene.add_mesh(*shapes.box((45, -40, 0), (45.3, 40, 6)), label=WALL)
     bush, grass = Scene(), Scene()
-    bush.add_mesh(*plants.shrub(rng, 2.4, 2500, 0.1), label=BUSH)
-    grass.add_mesh(*plants.grass(rng, 2.0, 400, 0.3), label=GRASS)
+    for piece in PLANTS["shrub"].grow(seed, height_m=2.4, crown_diameter_m=2.2, leaf_length_m=0.1):
+        bush.add_mesh(*piece.mesh, label=BUSH)
+    for piece in PLANTS["blade-grass"].grow(seed, side_m=2.0, density_per_m2=400, height_m=0.3):
+        grass.add_mesh(*piece.mesh, label=GRASS)
     rows = [(x, y) for y in np.arange(-16, 16.1, 1.1) for x in (15.0, 16.2)]
     scene.place(bush, _standing(np.array(rows) + rng.uniform(-0.4, 0.4, (len(rows), 2)), rng))
     squares = np.array([(x, y) for x in range(3, 13, 2) for y in range(-14, 14, 2)], dtype=float)

@@ -59,14 +59,13 @@ class Truth(NamedTuple):
 def courtyard() -> Yard:
     """Load the courtyard of 003: start in the south-west corner, the goal 130 m north-east of it."""
     from hedgerow.physics.site import load_site
-    from hedgerow.physics.world import PhysicsWorld
 
     site = load_site("courtyard")
     way_m = site.trajectories["drive"].position_m
     (x0, y0, _), (x1, y1, _) = way_m[0].tolist(), way_m[-1].tolist()
     return Yard(
         name=site.name,
-        world=PhysicsWorld(site.scene),
+        world=site.world(),
         ground=_beyond_its_edge(site.terrain),
         start_m=(x0, y0),
         goal_m=(x1, y1),

@@ -8,11 +8,10 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING, Any
 
+from hedgerow import complaint
 from hedgerow.errors import FileError, InputError
 
 if TYPE_CHECKING:
-    from pydantic import ValidationError
-
     from hedgerow.sensor.config import SensorConfig
 
 _MAKERS = ("velodyne", "ouster", "hesai", "livox", "sick", "neato")
@@ -75,7 +74,7 @@ def check(content: Mapping[str, Any], where: str) -> "SensorConfig":
     try:
         return SensorConfig.model_validate(dict(content))
     except ValidationError as error:
-        raise FileError(f"{where}: {_sentence(error)}") from None
+        raise FileError(f"{where}: {complaint.sentence(error, _field, _doc)}") from None
 
 
 def _catalogue() -> Traversable:
@@ -87,28 +86,6 @@ def _plain(name: str) -> str:
     for maker in _MAKERS:
         plain = plain.removeprefix(maker)
     return plain
-
-
-def _sentence(error: "ValidationError") -> str:
-    """Turn the first of pydantic's complaints into one sentence that starts with the field."""
-    errors = error.errors(include_url=False)
-    first = errors[0]
-    field = _field(first["loc"])
-    found = first["input"]
-    more = f" ({len(errors) - 1} more)" if len(errors) > 1 else ""
-    match first["type"]:
-        case "missing":
-            said = f"{field}: missing{_doc(first['loc'])}"
-        case "extra_forbidden":
-            said = f"{field}: unknown field; leave it out or mend its name"
-        case "value_error":
-            # Raised by the models themselves: the message already starts with the field, seen from its own table.
-            own = str(first["ctx"]["error"]) if "ctx" in first else first["msg"]
-            said = f"{field}.{own}" if field else own
-        case _:
-            message = first["msg"][0].lower() + first["msg"][1:]
-            said = f"{field}: {message}, found {_short(found)}"
-    return said + more
 
 
 def _field(location: Sequence[int | str]) -> str:
@@ -125,8 +102,3 @@ def _doc(location: Sequence[int | str]) -> str:
     table = tables.get(str(location[0]), config.SensorConfig) if len(location) < 3 else None
     info = table.model_fields.get(str(location[-1])) if table else None
     return f"; expected: {info.description.rstrip('.').lower()}" if info and info.description else ""
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

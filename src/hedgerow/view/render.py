@@ -40,6 +40,10 @@ NAMED_COLOURS: dict[str, Colour] = {
     "fence": (0.55, 0.50, 0.45),
     "pole": (0.50, 0.52, 0.55),
     "car": (0.55, 0.16, 0.14),
+    "rock": (0.48, 0.47, 0.45),
+    "log": (0.42, 0.33, 0.25),
+    "target": (0.70, 0.62, 0.50),
+    "traffic-sign": (0.75, 0.20, 0.15),
 }
 """Colours of labels by name; anything else is grey."""
 _GREY: Colour = (0.6, 0.6, 0.6)

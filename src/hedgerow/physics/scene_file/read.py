@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read a scene file, TOML or YAML: parse, set values from outside, fill in parameters, check every field.
+
+Errors are one sentence with the file, the line where that can be told, and the field.
+"""
+
+import copy
+import difflib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module, resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from hedgerow import complaint
+from hedgerow.complaint import Location
+from hedgerow.errors import FileError, InputError
+from hedgerow.physics.scene_file.lines import Lines, line_of, toml_lines, yaml_lines
+
+if TYPE_CHECKING:
+    from hedgerow.physics.scene_file.schema import SceneFile
+
+SUFFIXES = (".toml", ".yaml", ".yml")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a scene came from; knows how to point at a field of it."""
+
+    path: Traversable
+    content: dict[str, Any]
+    """As it is to be checked: values set from outside and parameters filled in."""
+    lines: Lines
+    """Lines of the fields."""
+    changed: frozenset[str] = field(default_factory=frozenset[str])
+    """Fields that were set from outside."""
+
+    @property
+    def name(self) -> str:
+        """Name of the file without suffix."""
+        return Path(self.path.name).stem
+
+    def beside(self, file: str) -> Path:
+        """Return the path of a file named in the scene, relative to it."""
+        return Path(str(self.path)).parent / file
+
+    def error(self, location: Location, message: str) -> FileError:
+        """Make the error about a field; the message does not repeat it."""
+        return self._error(location, f"{complaint.dotted(location)}: {message}")
+
+    def _error(self, location: Location, said: str) -> FileError:
+        place = complaint.dotted(location)
+        if any(place == name or place.startswith((f"{name}.", f"{name}[")) for name in self.changed):
+            return FileError(f"{self.path}: {said} (as set from outside)")
+        line = line_of(self.lines, location)
+        return FileError(f"{self.path}{f', line {line}' if line else ''}: {said}")
+
+    def checked(self) -> "SceneFile":
+        """Check every field.
+
+        Raises:
+            FileError: a field is wrong; names it and its line.
+        """
+        from pydantic import ValidationError
+
+        from hedgerow.physics.scene_file.schema import SceneFile
+
+        try:
+            return SceneFile.model_validate(self.content)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            location = _plain(first["loc"])
+            if first["type"] == "value_error" and "ctx" in first:  # the message starts with the field
+                own = str(first["ctx"]["error"]).split(":")[0]
+                location = (*location, *own.split("."))
+            if first["type"].startswith("union_tag"):
+                location = (*location, "kind")
+            raise self._error(location, complaint.sentence(error, lambda loc: complaint.dotted(_plain(loc)))) from None
+
+
+def scene_names() -> list[str]:
+    """Return the names of the shipped scenes, sorted."""
+    return sorted(entry.name.removesuffix(".toml") for entry in _shipped().iterdir() if entry.name.endswith(".toml"))
+
+
+def read_scene(name_or_path: str | Path, set: Mapping[str, Any] | None = None) -> Source:
+    """Find and parse a scene.
+
+    Args:
+        name_or_path: a shipped scene's name, or a .toml, .yaml or .yml file.
+        set: values for fields by dotted path, for example {"scatter.grass.density_per_m2": 5}, or for parameters
+            of the file by their name.
+
+    Raises:
+        FileError: missing, not TOML or YAML.
+        InputError: no such shipped scene, or nothing of that name to set.
+    """
+    path = _found(name_or_path)
+    content, lines = _parsed(path)
+    changes = {_field(content, name): value for name, value in (set or {}).items()}
+    content = copy.deepcopy(content)
+    for place, value in changes.items():
+        _put(content, place, value)
+    source = Source(path, content, lines, frozenset(changes))
+    parameters: Any = content.get("parameters", {})
+    filled = {key: value if key == "parameters" else _filled(value, parameters, source, (key,))
+              for key, value in content.items()}  # fmt: skip
+    used = _references(content)
+    idle = [name for name in _names(parameters) if name not in used]
+    if idle:
+        raise source.error(("parameters", idle[0]), f'no field takes "${idle[0]}"; leave it out or use it')
+    return Source(path, filled, lines, source.changed)
+
+
+def _shipped() -> Traversable:
+    return resources.files("hedgerow.physics") / "scenes"
+
+
+def _found(name_or_path: str | Path) -> Traversable:
+    path = Path(name_or_path)
+    if path.suffix.lower() in SUFFIXES or path.exists():
+        if path.suffix.lower() not in SUFFIXES:
+            raise FileError(f"{path}: no scene file; expected the suffix {', '.join(SUFFIXES)}")
+        return path
+    names = scene_names()
+    if str(name_or_path) not in names:
+        near = difflib.get_close_matches(str(name_or_path), names, n=2)
+        guess = f"did you mean {' or '.join(near)}? " if near else ""
+        raise InputError(
+            f"scene: '{name_or_path}' is no file and no shipped scene; {guess}there are {', '.join(names)}"
+        )
+    return _shipped() / f"{name_or_path}.toml"
+
+
+def _parsed(path: Traversable) -> tuple[dict[str, Any], Lines]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise FileError(f"{path}: no such scene file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileError(f"{path}: cannot be read as a scene file: {error}") from None
+    if not path.name.lower().endswith(".toml"):
+        return _parsed_yaml(path, text)
+    try:
+        return tomllib.loads(text), toml_lines(text)
+    except tomllib.TOMLDecodeError as error:
+        raise FileError(f"{path}: not valid TOML: {error}") from None
+
+
+def _parsed_yaml(path: Traversable, text: str) -> tuple[dict[str, Any], Lines]:
+    yaml: Any = import_module("yaml")  # it has no types
+    try:
+        node: Any = yaml.compose(text, yaml.SafeLoader)
+        lines = {} if node is None else yaml_lines(node)
+        content: Any = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError) as error:
+        raise FileError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(content, dict):
+        raise FileError(f"{path}: expected tables at the top, such as terrain:, found {complaint.shortened(content)}")
+    return cast("dict[str, Any]", content), lines
+
+
+def _field(content: dict[str, Any], name: str) -> str:
+    """Full path of what is to be set: a parameter may go by its own name."""
+    parameters: Any = content.get("parameters", {})
+    if name in _names(parameters):
+        return f"parameters.{name}"
+    first = name.split(".")[0]
+    if "." in name or first in content or first in ("seed", "sensor", "about"):
+        return name
+    known = ", ".join(_names(parameters)) or "no parameters"
+    raise InputError(f"set: the scene has no parameter '{name}'; it has {known}; other fields go by their full path")
+
+
+def _names(parameters: Any) -> list[str]:
+    """Names of the parameters; none if they are no table, which is found out when the fields are checked."""
+    return [str(name) for name in cast("dict[Any, Any]", parameters)] if isinstance(parameters, dict) else []
+
+
+def _put(content: dict[str, Any], place: str, value: Any) -> None:
+    *tables, last = place.split(".")
+    here: Any = content
+    for table in tables:
+        here = cast("dict[str, Any]", here).setdefault(table, {})
+        if not isinstance(here, dict):
+            raise InputError(f"set: '{place}' leads through {table}, which is no table")
+    here[last] = value
+
+
+def _filled(value: Any, parameters: Any, source: Source, location: tuple[int | str, ...]) -> Any:
+    """Replace each text "$name" by the parameter of that name."""
+    if isinstance(value, dict):
+        pairs = cast("dict[Any, Any]", value).items()
+        return {key: _filled(entry, parameters, source, (*location, str(key))) for key, entry in pairs}
+    if isinstance(value, list):
+        entries = cast("list[Any]", value)
+        return [_filled(entry, parameters, source, (*location, i)) for i, entry in enumerate(entries)]
+    if isinstance(value, str) and value.startswith("$"):
+        if value[1:] not in _names(parameters):
+            known = ", ".join(_names(parameters)) or "none"
+            raise source.error(location, f"no parameter '{value[1:]}'; [parameters] has {known}")
+        return parameters[value[1:]]
+    return value
+
+
+def _references(value: Any) -> frozenset[str]:
+    """Names of the parameters that a value takes, deep down."""
+    if isinstance(value, dict):
+        return frozenset[str]().union(*(_references(entry) for entry in cast("dict[Any, Any]", value).values()))
+    if isinstance(value, list):
+        return frozenset[str]().union(*(_references(entry) for entry in cast("list[Any]", value)))
+    return frozenset({value[1:]} if isinstance(value, str) and value.startswith("$") else ())
+
+
+def _plain(location: Location) -> tuple[int | str, ...]:
+    """Leave out pydantic's note of which kind of shape it tried; it is no field of the file."""
+    if len(location) > 2 and location[0] == "shapes":
+        return (
+            (*location[:2], *location[3:])
+            if location[2] in ("box", "cylinder", "panel", "ellipsoid")
+            else tuple(location)
+        )
+    return tuple(location)
