@@ -22,6 +22,7 @@ from packet_maker import (
 
 import hedgerow as hr
 from hedgerow.errors import FileError, InputError
+from hedgerow.io.describe import describe
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "pcap" / "velodyne"
 WIDE = {"static": True, "min_range_m": 0.0, "max_range_m": 400.0}
@@ -216,3 +217,9 @@ def test_a_rotor_that_stands_still_does_not_make_one_endless_sweep(tmp_path):
     ]
     (tmp_path / "x.pcap").write_bytes(pcap(frames))
     assert len(hr.open_log(tmp_path / "x.pcap", **WIDE).sweeps) == 3  # 1.2 s, cut every 0.5 s
+
+
+def test_info_looks_at_packets_without_poses(tmp_path):
+    lines = describe(velodyne_pcap(tmp_path / "x.pcap", n_packets=200))
+    assert lines["Sensor"] == "vlp-16"
+    assert lines["Missing returns"] == "known; the packets tell every firing"

@@ -11,7 +11,7 @@ from packet_maker import velodyne_drive, velodyne_pcap
 
 import hedgerow as hr
 from hedgerow import rotation
-from hedgerow.errors import FileError
+from hedgerow.errors import FileError, MissingPackage
 
 STANDING = {"static": True}
 
@@ -302,6 +302,24 @@ def test_missing_returns_of_a_known_lidar_are_recovered_from_plain_clouds(tmp_pa
     assert np.isinf(log.returns.range_m).sum() == np.isinf(expected).sum()
     # Without the name of the lidar nothing is made up.
     assert np.isfinite(hr.read_log(path, trajectory=path_in_map).returns.range_m).all()
+
+
+def test_returns_of_the_vehicle_are_left_out_with_their_beams(tmp_path):
+    rows = points_at(0)
+    for axis in "xyz":
+        rows[axis][:10] = 0.2
+    maker = Maker("mcap")
+    maker.cloud(rows, START_NS)
+    path = maker.write(tmp_path)
+    assert len(hr.read_log(path, **STANDING, min_range_m=0.9)) == 40
+    assert len(hr.read_log(path, **STANDING)) == 50
+
+
+def test_bags_without_rosbags_say_what_to_install(tmp_path, monkeypatch):
+    path = drive("mcap").write(tmp_path)
+    monkeypatch.setitem(sys.modules, "rosbags", None)
+    with pytest.raises(MissingPackage, match=r"mcap: needs the package rosbags.*pip install 'hedgerow\[ros\]'"):
+        hr.open_log(path)
 
 
 def test_convert_on_the_command_line(tmp_path):

@@ -197,7 +197,7 @@ class CloudSource(SweepSource):
         returned = seen & np.isfinite(range_m)
         intensity = _beside(cloud.intensity, pulses.point, returned, np.float32(np.nan))
         label = _beside(cloud.label, pulses.point, returned, np.uint16(0))
-        return self.settings.log(beams, Returns(range_m, intensity, label))[keep]
+        return self.settings.log(beams[keep], Returns(range_m, intensity, label)[keep])  # it refuses nearer ranges
 
     def _fit(self) -> tuple[Recovery | None, dict[str, Any]]:
         """Try the recovery on a few sweeps; return it, or None, and what to note in the metadata."""

@@ -28,6 +28,8 @@ class Link:
     is_static: bool
     stamps_ns: "array[int]" = field(default_factory=lambda: array("q"))
     numbers: "array[float]" = field(default_factory=lambda: array("d"))
+    other_parent: str = ""
+    """A second frame that it is said to hang on."""
 
     def add(self, stamp_ns: int, position: Any, turn: Any) -> None:
         """Take one transform: geometry_msgs' position or translation, and its quaternion."""
@@ -68,9 +70,10 @@ class Transforms:
         """Take the transforms of one TFMessage."""
         for each in message.transforms:
             child, parent = each.child_frame_id.lstrip("/"), each.header.frame_id.lstrip("/")
-            link = self.links.get(child)
-            if link is None or link.parent != parent:
-                link = self.links[child] = Link(parent, is_static)
+            link = self.links.setdefault(child, Link(parent, is_static))
+            if link.parent != parent:
+                link.other_parent = parent
+                continue
             stamp = each.header.stamp
             link.add(stamp.sec * 1_000_000_000 + stamp.nanosec, each.transform.translation, each.transform.rotation)
 
@@ -78,11 +81,15 @@ class Transforms:
         """Return a frame and all above it, upwards.
 
         Raises:
-            FileError: the tree has a loop.
+            FileError: the tree has a loop, or a frame of these has two parents.
         """
         found = [frame]
         while found[-1] in self.links:
-            parent = self.links[found[-1]].parent
+            parent, other = self.links[found[-1]].parent, self.links[found[-1]].other_parent
+            if other:
+                raise FileError(
+                    f"{self._name}: TF says that {found[-1]!r} hangs on {parent!r} and on {other!r}; give a trajectory"
+                )
             if parent in found:
                 raise FileError(f"{self._name}: the frames of TF form a loop at {parent!r}")
             found.append(parent)
