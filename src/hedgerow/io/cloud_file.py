@@ -4,8 +4,7 @@
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,7 +69,6 @@ class CloudFileWriter(LogSink):
     def __init__(self, path: str | Path) -> None:
         """Prepare to write."""
         self._path = Path(path)
-        self._context = self._writing()
         self._file: BinaryIO | None = None
         self._like: Log | None = None
         self._text = ""
@@ -79,17 +77,6 @@ class CloudFileWriter(LogSink):
     def header(self, rows: NDArray[Any], n_points: int, text: str) -> bytes:
         """Return the header for rows of this type; its length must not depend on `n_points`."""
         raise NotImplementedError
-
-    def __enter__(self) -> Self:
-        """Open a temporary beside the path. Raises FileError if that is not possible."""
-        self._context.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        """Publish the file, or after an error remove every trace of it."""
-        return self._context.__exit__(kind, error, trace)
 
     def append(self, log: Log) -> None:
         """Write the returns of a log, map frame plus map origin; missing returns have no place in a cloud.

@@ -5,8 +5,7 @@ from abc import abstractmethod
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
@@ -40,7 +39,6 @@ class FolderWriter(LogSink):
         """
         self._path = Path(path)
         self._trajectory = trajectory
-        self._context = self._writing()
         self._folder: Path | None = None
         self._sidecar: Sidecar | None = None
         self.like: Log | None = None
@@ -56,17 +54,6 @@ class FolderWriter(LogSink):
     @abstractmethod
     def finish(self, folder: Path) -> None:
         """Write what comes last."""
-
-    def __enter__(self) -> Self:
-        """Make a temporary folder beside the path. Raises FileError if that is not possible."""
-        self._context.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        """Publish the folder, or after an error remove every trace of it."""
-        return self._context.__exit__(kind, error, trace)
 
     def append(self, log: Log) -> None:
         """Write one or more whole sweeps.

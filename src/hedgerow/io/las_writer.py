@@ -8,8 +8,7 @@ fired). A record of the user "hedgerow" holds the settings of the log. Missing r
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,24 +47,12 @@ class LasWriter(LogSink):
     def __init__(self, path: str | Path) -> None:
         """Prepare to write; the suffix says whether to compress."""
         self._path = Path(path)
-        self._context = self._writing()
         self._temporary: Path | None = None
         self._laspy: Any = optional("laspy", "las")
         self._file: Any = None
         self._like: Log | None = None
         self._scale = 1.0
         self._shift_s = 0.0
-
-    def __enter__(self) -> Self:
-        """Open a temporary beside the path. Raises FileError if that is not possible."""
-        self._context.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        """Publish the file, or after an error remove every trace of it."""
-        return self._context.__exit__(kind, error, trace)
 
     def append(self, log: Log) -> None:
         """Write the returns of a log.

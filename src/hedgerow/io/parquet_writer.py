@@ -10,8 +10,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from hedgerow.errors import InputError
 from hedgerow.io.arrow import pa, pq
@@ -51,21 +50,9 @@ class LogWriter(LogSink):
         self._is_folder = self._path.suffix.lower() != ".parquet"
         self._rows_per_part = rows_per_part
         self._durable = durable
-        self._context = self._writing()
         self._temporary: Path | None = None
         self._like: Log | None = None
         self._part: _Part | None = None
-
-    def __enter__(self) -> Self:
-        """Open a temporary beside the path. Raises FileError if that is not possible."""
-        self._context.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        """Publish the log, or after an error remove every trace of it. Raises FileError if writing fails."""
-        return self._context.__exit__(kind, error, trace)
 
     def append(self, log: Log) -> None:
         """Write the pulses of a log; the first one sets the sensor, limits, metadata and which arrays there are.

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from types import TracebackType
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +64,24 @@ class LogSource(Protocol):
 
 class LogSink(AbstractContextManager["LogSink"]):
     """A log being written; it appears when the `with` block ends well, and only then."""
+
+    _context: AbstractContextManager[None] | None = None
+
+    @abstractmethod
+    def _writing(self) -> AbstractContextManager[None]:
+        """Open a temporary beside the path; publish it after the block, or remove every trace of it after an error."""
+
+    def __enter__(self) -> Self:
+        """Open a temporary beside the path. Raises FileError if that is not possible."""
+        self._context = self._writing()
+        self._context.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        """Publish the log, or after an error remove every trace of it. Raises FileError if writing fails."""
+        return None if self._context is None else self._context.__exit__(kind, error, trace)
 
     @abstractmethod
     def append(self, log: Log) -> None:

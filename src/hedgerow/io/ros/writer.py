@@ -13,8 +13,7 @@ import shutil
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,23 +57,11 @@ class BagWriter(LogSink):
         self._path = Path(path)
         self._is_ros1 = self._path.suffix.lower() == ".bag"
         self._trajectory = trajectory
-        self._context = self._writing()
         self._writer: Any = None
         self._messages = Messages(typestore(self._is_ros1), self._is_ros1)
         self._connections: dict[str, Any] = {}
         self._like: Log | None = None
         self._last_ns = -1
-
-    def __enter__(self) -> Self:
-        """Open a temporary beside the path. Raises FileError if that is not possible."""
-        self._context.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        """Publish the file, or after an error remove every trace of it."""
-        return self._context.__exit__(kind, error, trace)
 
     def append(self, log: Log) -> None:
         """Write one or more whole sweeps.
