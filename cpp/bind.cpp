@@ -17,18 +17,6 @@ using namespace hedgerow;
 
 namespace {
 
-BeamArrays beam_arrays(const AnyArray& origin_m, const AnyArray& direction, const AnyArray& pulse, const AnyArray& ring,
-                       const AnyArray& sweep, const std::array<double, 3>& scene_origin_m) {
-    const auto pulses = values<std::int64_t>(pulse, "pulse", -1);
-    const auto n = static_cast<std::ptrdiff_t>(pulses.size());
-    return {values<double>(origin_m, "origin_m", n, 3),
-            values<float>(direction, "direction", n, 3),
-            pulses,
-            values<std::uint16_t>(ring, "ring", n),
-            values<std::int32_t>(sweep, "sweep", n),
-            {scene_origin_m[0], scene_origin_m[1], scene_origin_m[2]}};
-}
-
 void add_mesh(Scene& scene, const AnyArray& vertices, const AnyArray& triangles, const AnyArray& permeability,
               const AnyArray& label, const AnyArray& reflectance, const AnyArray& intensity_sigma, bool lambertian,
               const AnyArray& noise_group, const std::vector<std::array<float, 3>>& noise) {
@@ -251,6 +239,7 @@ NB_MODULE(_core, m) {
           "A scan pattern repeated along a trajectory: (origin_m, direction, time_ns).");
     bind_cluster(m);
     bind_points(m);
+    bind_refine(m);
     bind_surface(m);
     m.def("embree_bytes", embree_bytes, "Bytes that Embree holds now.");
     m.def("draw_coins", draw_coins, nb::arg("seed"), nb::arg("pulse").noconvert(), nb::arg("element").noconvert(),

@@ -6,6 +6,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -78,6 +79,19 @@ struct Fresh {
     }
 };
 
+// The beams of a call, as the kernels want them.
+inline BeamArrays beam_arrays(const AnyArray& origin_m, const AnyArray& direction, const AnyArray& pulse, const AnyArray& ring,
+                       const AnyArray& sweep, const std::array<double, 3>& scene_origin_m) {
+    const auto pulses = values<std::int64_t>(pulse, "pulse", -1);
+    const auto n = static_cast<std::ptrdiff_t>(pulses.size());
+    return {values<double>(origin_m, "origin_m", n, 3),
+            values<float>(direction, "direction", n, 3),
+            pulses,
+            values<std::uint16_t>(ring, "ring", n),
+            values<std::int32_t>(sweep, "sweep", n),
+            {scene_origin_m[0], scene_origin_m[1], scene_origin_m[2]}};
+}
+
 // Between batches: lets Ctrl-C through and reports how many beams are done.
 inline Tick ticker(const nb::object& progress) {
     return [&progress](std::size_t done) {
@@ -88,8 +102,10 @@ inline Tick ticker(const nb::object& progress) {
 }
 
 // One function per topic adds its part to the module.
+
 void bind_cluster(nb::module_& m);
 void bind_points(nb::module_& m);
+void bind_refine(nb::module_& m);
 void bind_surface(nb::module_& m);
 
 }  // namespace hedgerow

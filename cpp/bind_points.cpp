@@ -28,14 +28,7 @@ auto see_points(const std::vector<std::shared_ptr<PointCloud>>& clouds, const An
                 const AnyArray& direction, const AnyArray& pulse, const AnyArray& ring, const AnyArray& sweep,
                 std::array<double, 3> scene_origin_m, float min_range_m, float max_range_m, bool first_along,
                 std::array<float, 3> noise, int threads, const nb::object& progress) {
-    const auto pulses = values<std::int64_t>(pulse, "pulse", -1);
-    const auto n = static_cast<std::ptrdiff_t>(pulses.size());
-    const BeamArrays beams{values<double>(origin_m, "origin_m", n, 3),
-                           values<float>(direction, "direction", n, 3),
-                           pulses,
-                           values<std::uint16_t>(ring, "ring", n),
-                           values<std::int32_t>(sweep, "sweep", n),
-                           {scene_origin_m[0], scene_origin_m[1], scene_origin_m[2]}};
+    const BeamArrays beams = beam_arrays(origin_m, direction, pulse, ring, sweep, scene_origin_m);
     const Fresh<std::int64_t> element(beams.size());
     const Fresh<float> mean_m(beams.size()), sigma_m(beams.size()), intensity(beams.size()), cosine(beams.size());
     const Fresh<std::uint16_t> label(beams.size());
