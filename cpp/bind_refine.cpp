@@ -39,6 +39,7 @@ void bind_refine(nb::module_& m) {
           nb::arg("threads"), nb::arg("progress").none(),
           "One round's sums per element, fixed point of 30 bits, and the log density of each measured range.");
     m.attr("REFINE_FIXED") = kFixed;
+    m.attr("REFINE_SUMS") = static_cast<int>(kRefineSums);
 }
 
 }  // namespace hedgerow

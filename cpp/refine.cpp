@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <limits>
-#include <numbers>
 #include <vector>
 
 #include "pierce.hpp"
@@ -13,16 +11,17 @@
 namespace hedgerow {
 namespace {
 
-constexpr float kTail = 6.0f;               // a normal density is below 2e-8 of its peak beyond this many sigmas
-constexpr double kNothing = 1e-6;           // smaller shares are not worth the memory traffic
-constexpr double kOpaque = 50;              // nothing passes more than this depth
-constexpr float kLeastPass = 2e-22f;        // exp(-kOpaque)
+constexpr double kNothing = 1e-6;     // smaller shares are not worth the memory traffic
+constexpr double kOpaque = 50;        // nothing passes more than this depth
+constexpr float kLeastPass = 2e-22f;  // exp(-kOpaque)
 
 void add(std::int64_t& sum, double value) {
     std::atomic_ref(sum).fetch_add(std::llround(value * kFixed), std::memory_order_relaxed);
 }
 
-double depth_of(const Crossing& crossing) { return std::min(kOpaque, -std::log(std::max<double>(crossing.pass, kLeastPass))); }
+double depth_of(const Crossing& crossing) {
+    return std::min(kOpaque, -std::log(std::max<double>(crossing.pass, kLeastPass)));
+}
 
 // What the element learns from having returned a ray with weight g.
 void add_hit(const Crossing& crossing, double share, const double point[3], const float* mean_m, std::int64_t* sums) {
@@ -60,13 +59,16 @@ class Shares {
         for (std::size_t i = 0; i < crossings.size(); ++i) {
             const double weight = reaching * (1.0 - crossings[i].pass);
             const double sigma = std::max(crossings[i].sigma_m, settings_.min_sigma_m);
-            share_[i] = weight * (returned ? density(range_m, crossings[i].mean_m, sigma) : outside(crossings[i], sigma));
+            const double mean_m = crossings[i].mean_m;
+            share_[i] =
+                weight * (returned ? normal_density(range_m, mean_m, sigma) : outside(settings_.limits, mean_m, sigma));
             sum += share_[i];
             reaching *= crossings[i].pass;
         }
+        // An outlier is uniform over the ranges, and a beam that should have returned may be lost.
         const double e = settings_.outlier_share;
-        const double otherwise = returned ? e / ((1 - e) * (settings_.limits.max_m - settings_.limits.min_m)) : reaching;
-        const double total = sum + otherwise;
+        const double outlier = returned ? e / (settings_.limits.max_m - settings_.limits.min_m) : e;
+        const double total = sum + (returned ? 0 : reaching) + outlier / (1 - e);
         beyond_ = returned ? 0 : reaching / total;
         for (double& share : share_) share /= total;
         return std::log((1 - e) * total);
@@ -77,17 +79,6 @@ class Shares {
     double beyond() const { return beyond_; }
 
   private:
-    static double density(double x, double mean, double sigma) {
-        const double z = (x - mean) / sigma;
-        return std::exp(-0.5 * z * z) / (sigma * std::sqrt(2 * std::numbers::pi));
-    }
-    // Probability of a range that the sensor does not tell.
-    double outside(const Crossing& crossing, double sigma) const {
-        const auto below = [&](double z) { return 0.5 * std::erfc(-z / std::numbers::sqrt2); };
-        return below((settings_.limits.min_m - crossing.mean_m) / sigma) +
-               below((crossing.mean_m - settings_.limits.max_m) / sigma);
-    }
-
     const RefineSettings& settings_;
     std::vector<double> share_;
     double beyond_ = 0;
@@ -98,13 +89,12 @@ class Shares {
 void refine_sums(Scene& scene, const BeamArrays& beams, std::span<const float> range_m, std::span<const float> mean_m,
                  const RefineSettings& settings, int threads, const Tick& tick, std::span<std::int64_t> sums,
                  std::span<double> log_density) {
-    const float reach_m = kTail * std::max(scene.max_sigma_m(), settings.min_sigma_m);
+    const Reach reach(scene, settings.min_sigma_m);
     const RTCScene embree = scene.embree(Purpose::pierce);
     for_chunks(beams, threads, tick, [&](Chunk chunk) {
         Shares shares(settings);
         pierce_chunk(
-            scene, embree, beams, chunk, settings.limits.max_m,
-            [&](std::size_t beam) { return range_m[beam] + reach_m; },
+            scene, embree, beams, chunk, settings.limits.max_m, [&](std::size_t beam) { return reach(range_m[beam]); },
             [&](std::size_t beam, const std::vector<Crossing>& crossings) {
                 log_density[beam] = shares.weigh(crossings, range_m[beam]);
                 double point[3] = {};

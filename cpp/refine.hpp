@@ -2,8 +2,8 @@
 // The sums of one round of expectation maximisation on the ray likelihood: who answered for each measured range?
 //
 // With the order of the elements along each ray held fixed, the density of a measured range is a mixture
-// (1 - e) sum_i w_i N(r; t_i, sigma_i^2) + e / (max - min), w_i = (1 - pass_i) prod_{j<i} pass_j. The share of element i
-// in it is its responsibility g_i; it was passed with weight sum_{j>i} g_j. No return passes everything on its way.
+// (1 - e) sum_i w_i N(r; t_i, sigma_i^2) + e / (max - min), w_i = (1 - pass_i) prod_{j<i} pass_j. The share of element
+// i in it is its responsibility g_i; it was passed with weight sum_{j>i} g_j. No return passes everything on its way.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,12 @@ constexpr double kFixed = 0x1p30;
 // What one round gathers per element, in this order. u is the optical depth of an element on a ray, pass = exp(-u); the
 // log of the extinction enters the likelihood through g log(1 - exp(-u)) - (passing weight) u.
 enum RefineSum : int {
-    kHits,      // sum of g
-    kPasses,    // sum of the weights with which rays passed it
-    kSlope,     // sum of g u / (exp(u) - 1): first derivative of the hits' part
-    kCurve,     // sum of minus its second derivative
-    kDepth,     // sum of passing weights times u: both derivatives of the passes' part, signs changed
-    kPointX,    // sum of g (p - mean), by axis
+    kHits,                   // sum of g
+    kPasses,                 // sum of the weights with which rays passed it
+    kSlope,                  // sum of g u / (exp(u) - 1): first derivative of the hits' part
+    kCurve,                  // sum of minus its second derivative
+    kDepth,                  // sum of passing weights times u: both derivatives of the passes' part, signs changed
+    kPointX,                 // sum of g (p - mean), by axis
     kPointXX = kPointX + 3,  // sum of g (p - mean)(p - mean)', lower triangle by rows
     kRefineSums = kPointXX + 6,
 };
