@@ -22,6 +22,8 @@ class HeldOut:
     parts: Parts
     sweeps: NDArray[np.int32]
     """Numbers of the sweeps held out."""
+    beyond_m: float
+    """Farther than any range in the log: a limit where the log has none."""
 
     def __iter__(self) -> Iterator[tuple[Log, Log]]:
         """Give each partition as what is learned from and what is held out; either may be empty."""
@@ -46,13 +48,18 @@ def hold_out(parts: Parts, every: int) -> HeldOut:
         InputError: there is only one sweep, or nothing returned from all that is left to learn from.
     """
     found: set[int] = set()
+    returned: set[int] = set()
+    farthest_m = 0.0
     for log in parts():
+        hit = np.isfinite(log.returns.first_m)
         found.update(np.unique(log.beams.sweep).tolist())
+        returned.update(np.unique(log.beams.sweep[hit]).tolist())
+        farthest_m = max(farthest_m, float(log.returns.first_m.max(initial=0.0, where=hit)))
     if len(found) < 2:
         raise InputError("log: has one sweep only; the refined model learns from some and is judged by others")
     sweeps = np.array(sorted(found), dtype=np.int32)
     every = min(every, len(sweeps))
-    held = HeldOut(parts, sweeps[every - 1 :: every])
-    if not any(np.isfinite(log.returns.first_m).any() for log in held.training()):
+    judges = sweeps[every - 1 :: every]
+    if returned <= set(judges.tolist()):
         raise InputError("log: nothing returned in the sweeps that are not held out; there is nothing to learn from")
-    return held
+    return HeldOut(parts, judges, farthest_m + 1.0)

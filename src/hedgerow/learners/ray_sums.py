@@ -28,10 +28,10 @@ class RayModel:
 
     min_range_m: float
     max_range_m: float
-    min_sigma_m: float
-    """Sharper elements count as this wide."""
     outlier_share: float
     """Share of beams that nothing explains: ranges spread evenly over the limits, and lost returns."""
+    min_sigma_m: float = 0.001
+    """Sharper elements count as this wide, as in `hr.compare`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
