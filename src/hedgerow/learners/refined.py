@@ -81,7 +81,6 @@ class Candidate:
 
     gaussians: Gaussians
     verdict: Verdict
-    cost: float
 
 
 class Refiner:
@@ -94,15 +93,15 @@ class Refiner:
     def refine(self, start: Gaussians) -> Candidate:
         """Return the best world found from a start, by held-out score; after Ctrl-C, the best so far."""
         verdict = self._judged(start, "judging the start")
-        best = Candidate(start, verdict, verdict.cost(verdict))
+        best = first = Candidate(start, verdict)
         try:
-            for candidate in self._rounds(self._adapted(start), verdict):
-                best = min(best, candidate, key=lambda each: each.cost)
+            for candidate in self._rounds(self._adapted(start)):
+                best = min(best, candidate, key=lambda each: each.verdict.nll)
             if best.gaussians.law == "extinction":
                 best = self._touched(best, verdict)
         except KeyboardInterrupt:
             pass  # what was finished is kept
-        return best
+        return min(first, best, key=lambda each: each.verdict.cost(verdict))
 
     def _adapted(self, start: Gaussians) -> Gaussians:
         """The start with the law and the limits asked for."""
@@ -112,16 +111,15 @@ class Refiner:
         adapted = replace(start, tau=own.tau, min_sigma_m=own.min_sigma_m)
         return with_extinction(adapted) if own.law == "extinction" else adapted
 
-    def _rounds(self, gaussians: Gaussians, start: Verdict) -> Iterator[Candidate]:
+    def _rounds(self, gaussians: Gaussians) -> Iterator[Candidate]:
         own = self.parameters
         budget = own.budget or len(gaussians)
         least, waited = np.inf, 0
         for number in range(own.rounds + 1):
-            shown = "" if number == 0 else f", held out {least:.3f}"
+            shown = f", held-out -log L {least:.3f}" if np.isfinite(least) else ""
             sums, verdict = self._round(gaussians, f"round {number} of {own.rounds}{shown}")
-            cost = verdict.cost(start)
             if len(gaussians) <= budget:
-                yield Candidate(gaussians, verdict, cost)
+                yield Candidate(gaussians, verdict)
                 waited = 0 if verdict.nll < least else waited + 1
                 least = min(least, verdict.nll)
             if number == own.rounds or waited >= own.patience:
@@ -165,13 +163,12 @@ class Refiner:
         return verdict
 
     def _touched(self, best: Candidate, start: Verdict) -> Candidate:
-        def cost(gaussians: Gaussians) -> float:
-            return self._judged(gaussians, "setting opacity by held-out sweeps").cost(start)
+        def judged(gaussians: Gaussians) -> Verdict:
+            return self._judged(gaussians, "setting opacity by held-out sweeps")
 
-        touch, _ = best_touch(best.gaussians, cost)
+        touch = best_touch(best.gaussians, lambda gaussians: judged(gaussians).cost(start))
         gaussians = touch.applied(best.gaussians)
-        verdict = self._judged(gaussians, "setting opacity by held-out sweeps")
-        return Candidate(gaussians, verdict, verdict.cost(start))
+        return Candidate(gaussians, judged(gaussians))
 
 
 def learn_refined(
