@@ -7,6 +7,7 @@ stop, and how much stopping power is right; the best world on them is kept, so t
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -91,16 +92,18 @@ class Refiner:
         self.held, self.model, self.parameters, self.meter = held, model, parameters, meter
 
     def refine(self, start: Gaussians) -> Candidate:
-        """Return the best world found from a start, by held-out score; after Ctrl-C, the best so far."""
+        """Return the best world found from a start, by held-out score.
+
+        Ctrl-C ends the rounds, and what they found so far still gets its opacity; another one ends that too.
+        """
         verdict = self._judged(start, "judging the start")
         best = first = Candidate(start, verdict)
-        try:
+        with suppress(KeyboardInterrupt):
             for candidate in self._rounds(self._adapted(start)):
                 best = min(best, candidate, key=lambda each: each.verdict.nll)
+        with suppress(KeyboardInterrupt):
             if best.gaussians.law == "extinction":
                 best = self._touched(best, verdict)
-        except KeyboardInterrupt:
-            pass  # what was finished is kept
         return min(first, best, key=lambda each: each.verdict.cost(verdict))
 
     def _adapted(self, start: Gaussians) -> Gaussians:
