@@ -102,8 +102,8 @@ def test_a_known_extinction_world_comes_back():
     off = np.abs(gaussians.mean_m - true.mean_m) / np.sqrt(np.einsum("nii->ni", true.covariance_m2))
     assert off.max() < 0.3
     assert np.median(off) < 0.1
-    # Beams stop before the middle of dense elements, so points are not spread quite as the elements are: sizes come back
-    # 4 % too large and extinctions 13 % too small on average. Their product is what stops a beam.
+    # Beams stop before the middle of dense elements, so points are not spread quite as the elements are: sizes come
+    # back 4 % too large and extinctions 13 % too small on average. Their product is what stops a beam.
     size = np.cbrt(np.sqrt(np.linalg.det(gaussians.covariance_m2) / np.linalg.det(true.covariance_m2)))
     ratio = size * gaussians.stop / true.stop
     assert 0.85 < np.median(ratio) < 1.05
@@ -182,9 +182,7 @@ def test_a_saved_world_is_a_start(log, tmp_path):
     first = hr.learn(log, "refined", rounds=2)
     first.save(tmp_path / "first.world")
     stages = []
-    hr.learn(
-        log, "refined", rounds=2, start=str(tmp_path / "first.world"), progress=lambda s, d, t: stages.append(s)
-    )
+    hr.learn(log, "refined", rounds=2, start=str(tmp_path / "first.world"), progress=lambda s, d, t: stages.append(s))
     assert not any("voxel" in stage for stage in stages)
     assert any("held-out -log L" in stage for stage in stages)
 
@@ -201,7 +199,7 @@ def test_ctrl_c_keeps_the_best_so_far(log, test_log):
 
 def test_silent_elements_stay_as_they_are():
     gaussians = bushes()
-    away = replace(gaussians, mean_m=gaussians.mean_m + [0, 100, 0])
+    away = replace(gaussians, mean_m=gaussians.mean_m + np.array([0, 100, 0]))
     sums = RayCounter((away,), MODEL).sums(seen(gaussians, n=1000))
     after = maximised(away, sums)
     assert_array_equal(after.mean_m, away.mean_m)

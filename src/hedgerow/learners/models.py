@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -143,19 +143,25 @@ def _hybrid(job: Job, parameters: HybridParameters) -> tuple[Table, ...]:
 
 def _refined(job: Job, parameters: RefinedParameters) -> tuple[Table, ...]:
     held = hold_out(job.parts, parameters.held_out_every)
-    inner = Job(held.training, job.survey, job.stages)
-    if parameters.start == "voxel":
-        (start,) = _voxel(inner, PermeableVoxelParameters(**parameters.voxel.model_dump()))
-    elif parameters.start == "topdown":
-        (start,) = _topdown(inner, PermeableTopdownParameters(**parameters.topdown.model_dump()))
-    else:
-        start = loaded_start(parameters.start)
+    max_range_m = job.survey.max_range_m
     model = RayModel(
         min_range_m=job.survey.min_range_m,
-        max_range_m=job.survey.max_range_m if isfinite(job.survey.max_range_m) else held.beyond_m,
+        max_range_m=max_range_m if isfinite(max_range_m) else held.beyond_m,
         outlier_share=parameters.outlier_share,
     )
+    start = _start_of(Job(held.training, job.survey, job.stages), parameters)
     return (learn_refined(held, start, model, parameters, meter=job.stages.meter),)
+
+
+def _start_of(job: Job, parameters: RefinedParameters) -> Gaussians:
+    """What a refined world begins with: learned from the training sweeps alone, or loaded."""
+    if parameters.start == "voxel":
+        (start,) = _voxel(job, PermeableVoxelParameters(**parameters.voxel.model_dump()))
+    elif parameters.start == "topdown":
+        (start,) = _topdown(job, PermeableTopdownParameters(**parameters.topdown.model_dump()))
+    else:
+        return loaded_start(parameters.start)
+    return cast("Gaussians", start)
 
 
 def _only(kind: type[Any], parameters: BaseModel) -> Any:

@@ -132,8 +132,15 @@ class RayCounter:
     def passing(self, log: Log) -> NDArray[np.float64]:
         """Return the (N,) probability that each beam does not return."""
         nothing = np.full(len(log), np.inf, dtype=np.float32)
-        limits = {"min_range_m": self.model.min_range_m, "max_range_m": self.model.max_range_m}
-        return np.exp(self._scene.log_likelihood(log.beams, nothing, min_sigma_m=self.model.min_sigma_m, **limits))
+        model = self.model
+        log_passing = self._scene.log_likelihood(
+            log.beams,
+            nothing,
+            min_range_m=model.min_range_m,
+            max_range_m=model.max_range_m,
+            min_sigma_m=model.min_sigma_m,
+        )
+        return np.exp(log_passing)
 
 
 def _means(tables: Tables, scene: Scene) -> NDArray[np.float32]:

@@ -38,7 +38,7 @@ class RefinedParameters(BaseModel):
 
     start: str = "voxel"
     """What to begin with: voxel, topdown, or the folder of a saved world of Gaussians, a refined one too."""
-    voxel: VoxelParameters = VoxelParameters()
+    voxel: VoxelParameters = VoxelParameters(min_points=3)
     """How the start is learned if it is voxel."""
     topdown: TopdownParameters = TopdownParameters()
     """How the start is learned if it is topdown."""
@@ -62,9 +62,9 @@ class RefinedParameters(BaseModel):
     """Elements that answer for fewer returns are not split."""
     split_sigma_m: Positive = 0.1
     """Shorter elements are not split."""
-    tau: Positive = 3.5
+    tau: Positive = 4.0
     """A ray meets an element up to this Mahalanobis distance."""
-    min_sigma_m: Positive = 0.02
+    min_sigma_m: Positive = 0.01
     """Floor of an element's standard deviations; range noise and errors of the poses are within it."""
     outlier_share: Annotated[float, Field(gt=0, lt=1)] = 0.001
     """Share of beams that nothing needs to explain."""
@@ -96,6 +96,7 @@ class Refiner:
 
         Ctrl-C ends the rounds, and what they found so far still gets its opacity; another one ends that too.
         """
+        start = self._affordable(start)
         verdict = self._judged(start, "judging the start")
         best = first = Candidate(start, verdict)
         with suppress(KeyboardInterrupt):
@@ -105,6 +106,14 @@ class Refiner:
             if best.gaussians.law == "extinction":
                 best = self._touched(best, verdict)
         return min(first, best, key=lambda each: each.verdict.cost(verdict))
+
+    def _affordable(self, start: Gaussians) -> Gaussians:
+        """The start, or as much of it joined as the budget asks for."""
+        budget = self.parameters.budget or len(start)
+        if len(start) <= budget:
+            return start
+        sums, _ = self._round(start, "weighing the start")
+        return merged(start, sums.hits, budget)[0]
 
     def _adapted(self, start: Gaussians) -> Gaussians:
         """The start with the law and the limits asked for."""
@@ -121,10 +130,9 @@ class Refiner:
         for number in range(own.rounds + 1):
             shown = f", held-out -log L {least:.3f}" if np.isfinite(least) else ""
             sums, verdict = self._round(gaussians, f"round {number} of {own.rounds}{shown}")
-            if len(gaussians) <= budget:
-                yield Candidate(gaussians, verdict)
-                waited = 0 if verdict.nll < least else waited + 1
-                least = min(least, verdict.nll)
+            yield Candidate(gaussians, verdict)
+            waited = 0 if verdict.nll < least else waited + 1
+            least = min(least, verdict.nll)
             if number == own.rounds or waited >= own.patience:
                 return
             gaussians = self._next(gaussians, sums, budget, last=number + 1 == own.rounds)
@@ -133,12 +141,9 @@ class Refiner:
         own = self.parameters
         prior_m2 = None
         if own.prior_count > 0:
-            prior_m2 = pooled_covariance(
-                gaussians, sums.hits, reach_m=own.prior_reach_m, max_sigma_m=own.prior_sigma_m
-            )
+            prior_m2 = pooled_covariance(gaussians, sums.hits, reach_m=own.prior_reach_m, max_sigma_m=own.prior_sigma_m)
         gaussians = maximised(gaussians, sums, prior_m2=prior_m2, prior_count=own.prior_count)
         gaussians, hits = pruned(gaussians, sums.hits, own.min_hits)
-        gaussians, hits = merged(gaussians, hits, budget)
         if last:
             return gaussians  # halves need a round to settle
         return split(gaussians, hits, budget=budget, min_hits=own.split_hits, min_sigma_m=own.split_sigma_m)

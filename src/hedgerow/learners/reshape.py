@@ -17,9 +17,7 @@ _KEPT_SPREAD = 0.36
 """Halves of a split element sit 0.8 sigma from its middle and keep 1 - 0.8² of its variance along the cut."""
 
 
-def pruned(
-    gaussians: Gaussians, hits: NDArray[np.float64], min_hits: float
-) -> tuple[Gaussians, NDArray[np.float64]]:
+def pruned(gaussians: Gaussians, hits: NDArray[np.float64], min_hits: float) -> tuple[Gaussians, NDArray[np.float64]]:
     """Return the elements that answer for at least `min_hits` returns, and their hits; the heaviest always stays."""
     keep = hits >= min_hits
     keep[np.argmax(hits)] = True
@@ -57,9 +55,7 @@ def split(
     return Gaussians.joined([gaussians[whole], halves, others])
 
 
-def merged(
-    gaussians: Gaussians, hits: NDArray[np.float64], budget: int
-) -> tuple[Gaussians, NDArray[np.float64]]:
+def merged(gaussians: Gaussians, hits: NDArray[np.float64], budget: int) -> tuple[Gaussians, NDArray[np.float64]]:
     """Join pairs of nearest neighbours until the elements are within the budget, cheapest first.
 
     A pair costs what joining loses in log-likelihood of its points, by the bound of Runnalls (2007).
@@ -92,6 +88,8 @@ def merged(
 def _mutual_pairs(mean_m: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the pairs, lower number first, of which each is the other's nearest neighbour; at least one."""
     spatial: Any = import_module("scipy.spatial")  # carries no type information
+    distance: NDArray[np.float64]
+    found: NDArray[np.intp]
     distance, found = spatial.cKDTree(mean_m).query(mean_m, k=2)
     number = np.arange(len(mean_m))
     # Of points in one place either may come first.
