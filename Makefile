@@ -9,7 +9,7 @@ python := .venv/bin/python
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' Makefile | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
 
-demo: ## drive a lidar through a small permeable world; writes out/
+demo: ## record a trail, learn it, fire through it, compare; writes out/
 	@tools/setup.sh
 	@.venv/bin/hedgerow demo
 

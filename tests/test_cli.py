@@ -114,18 +114,22 @@ def test_wrong_words_are_refused_with_a_hint():
     assert_refused(run("sensors", "vlp-16", "--rate-hz", "fast"), "fast")
 
 
-def test_demo_writes_a_log_and_a_picture_and_says_what_next(tmp_path):
-    done = run("demo", "--folder", tmp_path / "out")
+def test_demo_tells_the_whole_story(tmp_path):
+    bare = [f"{name}_per_m2={value}" for name, value in {"meadow": 1, "verge": 1, "floor": 1, "ferns": 0.01}.items()]
+    sparse = ["shrubs_per_m2=0.002", "trees_per_m2=0.003", "scatter.spruces.count=5"]
+    chosen = [word for setting in (*bare, *sparse) for word in ("--set", setting)]
+    done = run("demo", "--folder", tmp_path / "out", "--sweeps", 2, *chosen)
     assert done.returncode == 0, done.stderr
-    assert "times real time" in done.stdout
     assert "next:" in done.stdout
-    log = hr.read_log(tmp_path / "out" / "demo.parquet", sweeps=25)
-    assert log.sensor == "hdl-64e"
-    assert 0.5 < log.returns.hit.mean() < 0.95  # grass and lane below, sky above
-    assert {50, 51, 70, 72} <= set(np.unique(log.returns.label))
-    # Seen through the hedges: some beams that pass over y = -7 at hedge height reach the meadow behind.
-    assert (log.points()[:, 1] < -8).sum() > 1000
-    assert (tmp_path / "out" / "demo.png").stat().st_size > 100_000
+    assert "Hits found" in done.stdout
+    first, second = (hr.read_log(tmp_path / "out" / f"{name}.parquet") for name in ("first", "second"))
+    assert first.sensor == "hdl-64e"
+    assert 0.3 < first.returns.hit.mean() < 0.99  # ground and plants below, sky above
+    aside = np.linalg.norm(second.beams.origin_m[0] - first.beams.origin_m[0])
+    assert aside == pytest.approx(0.6, abs=0.2)  # along a curved trail both begin at the same way, not time
+    assert hr.load_world(tmp_path / "out" / "trail.world").fire(first.beams[:10]).sensor == ""
+    assert "<img" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert (tmp_path / "out" / "trail.png").stat().st_size > 100_000
 
 
 def test_demo_refuses_a_folder_that_cannot_be_made(tmp_path):
@@ -210,3 +214,31 @@ def test_tune_classifier_writes_parameters_that_learn_takes(lane_logs, tmp_path)
     tuned = ("--set", f"classifier={tmp_path / 'mine.toml'}")
     done = run("learn", lane_logs / "train.parquet", "-o", tmp_path / "site.world", "--model", "hybrid", *tuned)
     assert done.returncode == 0, done.stderr
+
+
+def test_convert_goes_between_formats_and_says_what_it_wrote(log_file, tmp_path):
+    done = run("convert", log_file, tmp_path / "drive.ply")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"wrote {tmp_path / 'drive.ply'}: 1 sweep, 2 beams, 1 return\n"
+    done = run("convert", tmp_path / "drive.ply", tmp_path / "again.log", "--set", "max_range_m=50")
+    assert done.returncode == 0, done.stderr
+    assert "missing returns: not recovered, every beam has a return" in done.stdout
+    assert hr.open_log(tmp_path / "again.log").max_range_m == 50
+
+
+def test_convert_lists_the_formats():
+    done = run("convert", "--formats")
+    assert done.returncode == 0
+    for word in ("parquet", "kitti-raw", "las", "laspy", "trajectory", "pip install 'hedgerow[formats]'"):
+        assert word in done.stdout
+
+
+def test_convert_refuses_what_it_cannot_do(log_file, tmp_path):
+    assert_refused(run("convert", log_file), "expected the log to read and the file or folder to write")
+    assert_refused(run("convert", log_file, tmp_path / "x.xyz"), "unknown kind of file, suffix .xyz")
+    assert_refused(run("convert", log_file, tmp_path / "x.ply", "--to", "pdf"), "there is no such format")
+    assert_refused(run("convert", log_file, tmp_path / "x", "--to", "kitti-raw"), "kitti-raw cannot be written")
+    assert_refused(run("convert", log_file, tmp_path / "x.ply", "--sweeps", "a:b"), "--sweeps a:b: expected FIRST:LAST")
+    assert_refused(run("convert", log_file, tmp_path / "x.ply", "--sweeps", "5:9"), "none of the sweeps asked for")
+    assert_refused(run("convert", log_file, tmp_path / "x.ply", "-s", "colour=red"), "there is no such option")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["drive.parquet"]

@@ -51,7 +51,7 @@ def test_calibrate_refuses_bad_input_with_one_sentence(drive, tmp_path):
     assert_refused(run(*command, tmp_path / "none.parquet", "--label", 70), "none.parquet", "no such file")
     assert_refused(run(*command, drive), "--box, --label")
     assert_refused(run(*command, drive, "--box", 0, 0, 0, 1, 1, "nan"), "box")
-    assert_refused(run(*command, drive, "--label", 70, "--scene", tmp_path), "world.toml")
+    assert_refused(run(*command, drive, "--label", 70, "--scene", tmp_path), "no scene file", ".toml")
     assert_refused(run(*command, drive, "--label", 70, "--scene", tmp_path, "--simulated", drive), "not both")
     refused = run(*command, drive, "--label", 99, "-o", tmp_path / "out.toml")
     assert_refused(refused, "no first return has a label among 99")

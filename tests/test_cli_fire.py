@@ -54,6 +54,20 @@ def test_fire_takes_settings_modes_files_and_draws(tmp_path, scene):
     assert (tmp_path / "a.png").stat().st_size > 10_000
 
 
+def test_fire_scatters_what_a_calibration_says_is_vegetation(tmp_path, scene):
+    (tmp_path / "veg.toml").write_text("[vegetation]\nlabels = [99]\nmean_m = 0.0\nsigma_m = 0.4\n")
+    words = ["fire", scene, "--sweeps", 1, "--no-noise", "-o"]
+    for name, more in (("plain.parquet", []), ("veg.parquet", ["--response", "veg.toml"])):
+        done = run(*words, name, *more, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    plain, scattered = (hr.read_log(tmp_path / name).returns for name in ("plain.parquet", "veg.parquet"))
+    crate = plain.label == 99  # other-object
+    assert crate.sum() > 100
+    assert np.array_equal(scattered.range_m[~crate], plain.range_m[~crate])
+    assert np.std(scattered.range_m[crate] - plain.range_m[crate]) == pytest.approx(0.4, rel=0.2)  # over 100 draws
+    assert_refused(run(*words, "x.parquet", "--response", "none.toml", cwd=tmp_path), "none.toml")
+
+
 def test_fire_goes_through_a_learned_world_too(tmp_path):
     wall = np.stack(np.meshgrid([8.0], np.linspace(-4, 4, 40), np.linspace(0, 4, 20)), axis=-1).reshape(-1, 3)
     world = LearnedWorld(Gaussians.plain(wall, np.tile(np.eye(3) * 0.01, (len(wall), 1, 1))), kind="voxel")

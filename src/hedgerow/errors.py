@@ -20,3 +20,7 @@ class FileError(HedgerowError):
 
 class MissingPackage(HedgerowError, ImportError):
     """An optional package is needed for what was asked; the message has the pip line."""
+
+
+class SocketError(HedgerowError):
+    """A port is taken, or nobody answers at an address."""

@@ -9,12 +9,12 @@ from rich.progress import TaskID
 
 
 @contextmanager
-def progress_bar(title: str, total: int, console: Console | None = None) -> Generator[Callable[[int], None]]:
+def progress_bar(title: str, total: int | None, console: Console | None = None) -> Generator[Callable[[int], None]]:
     """Show a bar while the block runs, on a terminal only.
 
     Args:
         title: what is going on.
-        total: how much there is to do.
+        total: how much there is to do; None if nobody knows.
         console: where to show it. Default: standard error, so that output can be piped.
 
     Returns:

@@ -78,5 +78,5 @@ def test_what_cannot_be_described_is_refused(tmp_path):
     with pytest.raises(FileError, match="no such file or folder"):
         describe(tmp_path / "x.parquet")
     (tmp_path / "x.jpg").write_bytes(b"")
-    with pytest.raises(FileError, match=r"unknown kind of file, suffix .jpg; known are .parquet, .log, .tum"):
+    with pytest.raises(FileError, match=r"unknown kind of file, suffix .jpg; known are .*.parquet, .log, .tum"):
         describe(tmp_path / "x.jpg")

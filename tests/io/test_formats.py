@@ -3,13 +3,13 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
-from hedgerow.errors import FileError, InputError
+from hedgerow.errors import FileError, InputError, MissingPackage
 from hedgerow.frames import Trajectory
 from hedgerow.io import (
-    LOG_FORMATS,
     TRAJECTORY_FORMATS,
     open_log,
     read_log,
@@ -17,12 +17,15 @@ from hedgerow.io import (
     write_log,
     write_trajectory,
 )
+from hedgerow.io.formats import FORMATS, module_of
+from hedgerow.io.options import ReadOptions, read_options
+from hedgerow.io.source import LogSource
 
 LINE = Trajectory.line((0, 0, 0), (3, 4, 0), 2)
 
 
-@pytest.mark.parametrize("name", [f"drive{suffix}" for suffix in LOG_FORMATS] + ["drive.PARQUET"])
-def test_every_log_suffix_round_trips(tmp_path, log_maker, name):
+@pytest.mark.parametrize("name", ["drive.parquet", "drive.log", "drive", "drive.PARQUET"])
+def test_every_parquet_suffix_round_trips(tmp_path, log_maker, name):
     write_log(log_maker(), str(tmp_path / name))
     assert read_log(str(tmp_path / name)).equal(log_maker())
     assert (tmp_path / name).is_file() == name.lower().endswith(".parquet")
@@ -47,14 +50,64 @@ def test_kitti_is_read_from_its_own_suffix_and_from_txt(tmp_path, suffix):
 def test_every_row_of_the_tables_names_a_module_with_the_verbs():
     from importlib import import_module
 
-    for formats, noun in ((LOG_FORMATS, "log"), (TRAJECTORY_FORMATS, "trajectory")):
-        for module in formats.values():
-            assert callable(getattr(import_module(module), f"read_{noun}"))
-            assert callable(getattr(import_module(module), f"write_{noun}"))
+    for each in FORMATS:
+        module = import_module(each.module)
+        assert callable(getattr(module, "open_log", None)) or not each.reads
+        assert callable(getattr(module, "log_sink", None)) or not each.writes
+        assert set(each.options) <= set(ReadOptions.model_fields)
+    for name in TRAJECTORY_FORMATS.values():
+        assert callable(import_module(name).read_trajectory)
+        assert callable(import_module(name).write_trajectory)
+
+
+def test_no_two_formats_claim_a_suffix():
+    claimed = [suffix for each in FORMATS for suffix in each.suffixes]
+    assert len(claimed) == len(set(claimed))
+
+
+def test_an_absent_package_is_named_with_the_pip_line(monkeypatch, tmp_path):
+    needy = replace(FORMATS[0], packages=("no_such_package",))
+    with pytest.raises(MissingPackage, match=r"needs the package no_such_package.*pip install 'hedgerow\[formats\]'"):
+        module_of(needy)
+
+
+def test_option_that_a_format_does_not_take_is_refused(tmp_path, log_maker):
+    write_log(log_maker(), tmp_path / "x.parquet")
+    with pytest.raises(InputError, match="trajectory: parquet does not take this option; it takes none"):
+        open_log(tmp_path / "x.parquet", trajectory="poses.tum")
+    with pytest.raises(InputError, match="colour: there is no such option; there are trajectory, mount"):
+        open_log(tmp_path / "x.parquet", colour=3)
+
+
+def test_option_of_a_wrong_value_is_refused():
+    with pytest.raises(InputError, match="max_range_m: input should be greater than 0, found -1"):
+        read_options({"max_range_m": -1}, ("max_range_m",), "x")
+    with pytest.raises(InputError, match="mount: list should have at least 6 items"):
+        read_options({"mount": [1, 2]}, ("mount",), "x")
+
+
+def test_folder_of_other_things_is_refused(tmp_path):
+    (tmp_path / "a.jpg").write_bytes(b"x")
+    with pytest.raises(FileError, match=r"the folder holds no log that is known \(looked for parquet: part-"):
+        open_log(tmp_path)
+
+
+def test_zip_archive_with_another_suffix_is_told_by_its_first_bytes(tmp_path):
+    (tmp_path / "x.parquet").write_bytes(b"PK\x03\x04 and so on")
+    with pytest.raises(FileError, match=r"x.parquet: is a zip archive, not parquet; unpack it first"):
+        open_log(tmp_path / "x.parquet")
+
+
+def test_opened_parquet_log_is_a_log_source(tmp_path, log_maker):
+    write_log(log_maker(), tmp_path / "x.parquet")
+    source = open_log(tmp_path / "x.parquet")
+    assert isinstance(source, LogSource)
+    assert source.n_beams == len(log_maker())
+    assert [number for number, _ in source.iter_sweeps(range(1, 9))] == [1, 2]
 
 
 def test_unknown_suffix_is_refused_with_the_known_ones(tmp_path, log_maker):
-    with pytest.raises(FileError, match=r"x.xyz: unknown kind of file, suffix .xyz; known are .parquet, .log"):
+    with pytest.raises(FileError, match=r"x.xyz: unknown kind of file, suffix .xyz; known are .*.log.*.parquet"):
         write_log(log_maker(), tmp_path / "x.xyz")
     (tmp_path / "x.xyz").write_text("")
     with pytest.raises(FileError, match="unknown kind of file"):

@@ -158,7 +158,7 @@ def test_folder_with_a_missing_part(folder, number):
 
 def test_empty_folder(tmp_path):
     (tmp_path / "x.log").mkdir()
-    refused(tmp_path / "x.log", "the folder holds no part-")
+    refused(tmp_path / "x.log", "the folder holds no log that is known")
 
 
 def test_part_of_another_log(folder, tmp_path):

@@ -31,6 +31,16 @@ def test_a_log_a_file_and_a_function_give_the_same_beams(tmp_path):
             np.testing.assert_array_equal(ranges, log.returns.first_m)
 
 
+@pytest.mark.parametrize("name", ["drive.ply", "drive.las"])
+def test_logs_of_other_formats_are_learned_from_as_they_are(tmp_path, name):
+    log = log_of(np.linspace(1, 9, 60), sweeps=np.arange(60) // 20)
+    hr.write_log(log, tmp_path / name)
+    ranges = np.concatenate([part.returns.first_m for part in parts_of(tmp_path / name)()])
+    np.testing.assert_allclose(ranges, log.returns.first_m, atol=0.001)  # LAS rounds to millimetres
+    world = hr.learn(tmp_path / name, "points")
+    assert world.header.provenance.n_beams == 60
+
+
 def test_large_logs_come_in_parts_of_whole_sweeps():
     n = 1_500_000
     log = log_of(np.full(n, 5.0, dtype=np.float32), sweeps=np.arange(n) // 400_000)

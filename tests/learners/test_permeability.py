@@ -6,7 +6,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.learners.parts import parts_of
-from hedgerow.learners.permeability import Counts, count, with_permeability
+from hedgerow.learners.permeability import Counts, count, with_permeability, without_passed
 from hedgerow.world.elements import Gaussians, Triangles
 
 WALL = np.array([[[8.0, -30, -30], [8, 30, -30], [8, 0, 60]]])
@@ -65,3 +65,10 @@ def test_progress_reaches_the_number_of_beams():
 def test_negative_priors_are_refused():
     with pytest.raises(hr.InputError, match="prior_hits"):
         with_permeability(tables(), Counts.zero(3), prior_hits=-1)
+
+
+def test_triangles_that_most_beams_passed_go_and_those_that_none_met_stay():
+    triangles = Triangles.plain(np.repeat(WALL, 4, axis=0), intensity=np.arange(4, dtype=np.float32))
+    counts = Counts(hits=np.array([5, 4, 0, 0]), passes=np.array([5, 5, 0, 1]))
+    np.testing.assert_array_equal(without_passed(triangles, counts, 0.5).intensity, [0, 2])
+    assert len(without_passed(triangles, counts, 1.0)) == 4

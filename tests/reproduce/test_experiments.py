@@ -36,7 +36,8 @@ def test_every_target_of_the_paper_is_there():
 
 def test_off_road_solid_surfaces_lose_as_in_the_paper():
     train, test = mobile.record(mobile.OFFROAD, 2)
-    worlds = {name: learn(train, mobile.MODELS[name]) for name in ("Voxel", "Surface", "Permeable Surface")}
+    models = {name: mobile.MODELS[name] for name in ("Voxel", "Surface", "Permeable Surface")}
+    worlds = {name: learn(train, model, **mobile.PAPER_PARAMETERS.get(model, {})) for name, model in models.items()}
     scores = compare(test, worlds, seed=1)
     for key, worst in (("nll_binned", max), ("misses_found", min)):
         values = {name: scores[name][key] for name in worlds}

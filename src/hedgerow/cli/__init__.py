@@ -9,11 +9,25 @@ import sys
 
 from cyclopts import CycloptsError
 
-from hedgerow.cli import calibrate, evaluate, fire, reproduce, scenes, show, worlds
+from hedgerow.cli import calibrate, convert, demo, evaluate, fire, reproduce, scenes, serve, show, view, worlds
 from hedgerow.cli.app import app
 from hedgerow.errors import HedgerowError
 
-__all__ = ["app", "calibrate", "evaluate", "fire", "main", "reproduce", "scenes", "show", "worlds"]
+__all__ = [
+    "app",
+    "calibrate",
+    "convert",
+    "demo",
+    "evaluate",
+    "fire",
+    "main",
+    "reproduce",
+    "scenes",
+    "serve",
+    "show",
+    "view",
+    "worlds",
+]
 
 
 def main() -> None:

@@ -10,6 +10,7 @@ from hedgerow.cli.app import app, out, print_table
 
 if TYPE_CHECKING:
     from hedgerow.physics.calibrate import Calibration
+    from hedgerow.world import World
 
 calibrate = App(name="calibrate", help="Measure the settings of a physical model on a log.")
 app.command(calibrate)
@@ -24,7 +25,7 @@ def vegetation(
     *,
     box: Annotated[Box | None, Parameter(negative=())] = None,
     label: Annotated[list[int] | None, Parameter(negative=())] = None,
-    scene: Path | None = None,
+    scene: str | None = None,
     simulated: Path | None = None,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     window_deg: float = 1.0,
@@ -44,7 +45,7 @@ def vegetation(
     label
         vegetation is what has this label; may be given several times, and together with a box
     scene
-        a world (folder with a world.toml) at which the log's beams are fired
+        at what the log's beams are fired: a learned world, a shipped scene or a scene file
     simulated
         a simulated log of such a place, instead of a scene
     output
@@ -69,11 +70,11 @@ def vegetation(
     selection = Selection(box, tuple(label or ()))
     recording = hr.open_log(log)
     other = None if simulated is None else hr.open_log(simulated)
-    with progress_bar("measuring", len(recording)) as progress:
+    with progress_bar("measuring", recording.n_beams) as progress:
         found = measure(
             recording,
             selection,
-            simulated=other if scene is None else hr.load_world(scene),
+            simulated=other if scene is None else _world(scene),
             window_rad=radians(window_deg),
             seed=seed,
             progress=progress,
@@ -85,6 +86,16 @@ def vegetation(
     if output is not None:
         found.save(output, source=str(log))
         out.print(f"wrote {output}, for returns labelled {', '.join(map(str, found.settings().labels))}")
+
+
+def _world(scene: str) -> "World":
+    import hedgerow as hr
+
+    if (Path(scene) / "world.toml").exists():
+        return hr.load_world(scene)
+    from hedgerow.physics.site import load_site
+
+    return load_site(scene).world()
 
 
 def _rows(found: "Calibration") -> list[list[str]]:

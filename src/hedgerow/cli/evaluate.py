@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from hedgerow.cli.app import app, out
 
 if TYPE_CHECKING:
-    from hedgerow.io.parquet import LogFile
+    from hedgerow.io.source import LogSource
     from hedgerow.world import LearnedWorld
     from hedgerow.world.tiled import TiledWorld
 
@@ -46,7 +46,7 @@ def compare(
 
     log = hr.open_log(real)
     sources = {_name(path, simulated): _opened(path) for path in simulated}
-    with progress_bar("comparing", len(log)) as progress:
+    with progress_bar("comparing", log.n_beams) as progress:
         scores = hr.compare(log, sources, seed=seed, progress=progress)
     out.print(scores.table().to_rich(), soft_wrap=False)
     for note in scores.notes:
@@ -62,7 +62,7 @@ def compare(
         out.print(f"wrote {report}")
 
 
-def _opened(path: Path) -> "LogFile | LearnedWorld | TiledWorld":
+def _opened(path: Path) -> "LogSource | LearnedWorld | TiledWorld":
     import hedgerow as hr
 
     return hr.load_world(path) if (path / "world.toml").exists() else hr.open_log(path)

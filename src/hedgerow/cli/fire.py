@@ -4,7 +4,7 @@
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from cyclopts import Parameter
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from hedgerow.frames import Trajectory
     from hedgerow.log import Log
     from hedgerow.physics.receiver import BeamSettings
+    from hedgerow.physics.vegetation import SolidWorld
     from hedgerow.sensor import Sensor
     from hedgerow.world import World
 
@@ -23,7 +24,7 @@ def fire(
     scene: str,
     /,
     *,
-    output: Annotated[Path, Parameter(name=["--output", "-o"])],
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     sensor: str | None = None,
     trajectory: str | None = None,
     sweeps: int | None = None,
@@ -33,19 +34,24 @@ def fire(
     sub_rays: int | None = None,
     mode: str | None = None,
     noise: bool = True,
+    response: Path | None = None,
     seed: int = 0,
     scene_seed: int | None = None,
     settings: Annotated[list[str] | None, Parameter(name=["--set", "-s"], negative=())] = None,
     picture: Path | None = None,
+    live: Annotated[bool, Parameter(negative=())] = False,
+    loop: Annotated[bool, Parameter(negative=())] = False,
+    host: str = "127.0.0.1",
+    port: int = 8765,
 ) -> None:
-    """Drive a lidar through a scene, or through a learned world, and write what it sees.
+    """Drive a lidar through a scene, or through a learned world, and write what it sees, or send it live.
 
     Parameters
     ----------
     scene
         a shipped scene, for example trail (hedgerow scenes lists them), a scene file (.toml, .yaml), or a learned world
     output
-        the log to write: a .parquet file, or a folder for a long one
+        the log to write: a .parquet file, or a folder for a long one; not needed with --live
     sensor
         a name of the catalogue, for example hdl-64e, or a TOML file; default: the scene's
     trajectory
@@ -64,6 +70,8 @@ def fire(
         first, strongest, last, strongest+last, all or waveform, for scenes; default: the sensor's
     noise
         whether the sensor's own range noise, range steps and drop-outs are added
+    response
+        a TOML file of hedgerow calibrate vegetation: scatters the ranges on vegetation as in 004
     seed
         of the firing: same seed, same answer
     scene_seed
@@ -71,19 +79,55 @@ def fire(
     settings
         values of the scene's parameters or fields, each NAME=VALUE
     picture
-        also draw the middle sweep into this image
+        also draw the middle sweep into this image; with --live, the last one
+    live
+        send the sweeps over a Foxglove WebSocket at the pace of the sensor, as ROS 2 PointCloud2
+    loop
+        with --live: begin again at the end of the trajectory, until Ctrl-C or --sweeps
+    host
+        with --live: where to listen; 0.0.0.0 lets other machines in
+    port
+        with --live: where to listen; 0 takes a free one
     """
+    from hedgerow.errors import InputError
+    from hedgerow.physics.vegetation import VegetationResponse, VegetationSettings
     from hedgerow.view.sweep import draw_sweep
 
+    if output is None and not live:
+        raise InputError("--output: give the log to write, for example -o drive.parquet, or --live")
+    if loop and not live:
+        raise InputError("--loop: only with --live")
+    scatter = None if response is None else VegetationSettings.load(response)
     changes = settings_of(settings)
-    lidar = _sensor(scene, sensor, rate_hz, changes)
+    lidar = sensor_for(scene, sensor, rate_hz, changes)
     beam = {name: value for name, value in {"sub_rays": sub_rays, "mode": mode}.items() if value is not None}
-    world, passes = _world(scene, lidar, scene_seed, changes, beam)
+    world, passes = world_for(scene, lidar, scene_seed, changes, beam)
+    if scatter is not None:
+        world = VegetationResponse(cast("SolidWorld", world), scatter)  # it says which worlds it cannot look through
     way = _trajectory(trajectory, passes, pose_rate_hz)
-    middle = _fire(world, lidar, way, output, start_s, sweeps, seed, noise)
+    if live:
+        from hedgerow.live.publisher import Address
+        from hedgerow.live.stream import stream_drive
+
+        shown, _ = stream_drive(
+            world,
+            lidar,
+            way,
+            address=Address(host, port),
+            output=output,
+            start_s=start_s,
+            n_sweeps=sweeps,
+            loop=loop,
+            seed=seed,
+            noise=noise,
+            say=out.print,
+        )
+    else:
+        assert output is not None  # checked above
+        shown = _fire(world, lidar, way, output, start_s, sweeps, seed, noise)
     if picture is not None:
-        title = f"{lidar.name} in {Path(scene).stem}, sweep {middle.beams.sweep[0]}"
-        draw_sweep(middle, picture, title, half_m=_reach_m(middle))
+        title = f"{lidar.name} in {Path(scene).stem}, sweep {shown.beams.sweep[0]}"
+        draw_sweep(shown, picture, title, half_m=_reach_m(shown))
         out.print(f"drew {picture}")
 
 
@@ -99,7 +143,8 @@ def _is_learned(scene: str) -> bool:
     return (Path(scene) / "world.toml").exists()
 
 
-def _sensor(scene: str, name: str | None, rate_hz: float | None, changes: Mapping[str, Any]) -> "Sensor":
+def sensor_for(scene: str, name: str | None, rate_hz: float | None, changes: Mapping[str, Any]) -> "Sensor":
+    """Return the sensor that was named, or the scene's own."""
     from hedgerow.errors import InputError
     from hedgerow.physics.site import check_scene
     from hedgerow.sensor import Sensor
@@ -111,7 +156,7 @@ def _sensor(scene: str, name: str | None, rate_hz: float | None, changes: Mappin
     return Sensor.load(name, rate_hz) if name.lower().endswith(".toml") else Sensor.named(name, rate_hz)
 
 
-def _world(
+def world_for(
     scene: str, lidar: "Sensor", seed: int | None, changes: Mapping[str, Any], beam: Mapping[str, Any]
 ) -> tuple["World", dict[str, "Trajectory"]]:
     """Build the scene, or open the learned world, and return it with its named passes."""

@@ -11,12 +11,12 @@ from hedgerow.cli.app import app, out, print_pairs, print_table
 
 @app.command
 def info(file: Path, /) -> None:
-    """Say what is in a file: a log (Parquet file or folder) or a trajectory (TUM or KITTI text).
+    """Say what is in a file or folder: a log of any format (hedgerow convert --formats) or a trajectory.
 
     Parameters
     ----------
     file
-        for example drive.parquet, drive.log or poses.tum
+        for example drive.parquet, a KITTI drive folder, or poses.tum
     """
     from hedgerow.io.describe import describe
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that make worlds and logs: learn, fire at a demonstration."""
+"""Commands that make worlds: learn, tune."""
 
 import time
 from pathlib import Path
@@ -25,7 +25,7 @@ def learn(
     Parameters
     ----------
     log
-        a Parquet log, file or folder; larger than memory is fine
+        a log of any format; larger than memory is fine, and Parquet is fastest
     world
         the folder to write, by custom NAME.world
     model
@@ -49,47 +49,6 @@ def learn(
     beams = learned.header.provenance.n_beams
     out.print(f"learned a {model} world of {elements} from {beams:,} beams in {took_s:.1f} s")
     out.print(f"wrote {world} ({size.parameters:,} parameters, {size.bytes / 1e6:.1f} MB in memory)")
-
-
-@app.command
-def demo(*, folder: Annotated[Path, Parameter(name=["--folder", "-o"])] = Path("out"), seed: int = 7) -> None:
-    """Drive an HDL-64E down a lane between hedgerows and write what it sees.
-
-    Parameters
-    ----------
-    folder
-        where to write demo.parquet and demo.png; made if it does not exist
-    seed
-        same seed, same answer
-    """
-    from hedgerow.demo import lane_trajectory, lane_world
-    from hedgerow.io import write_log
-    from hedgerow.io.atomic import make_folder
-    from hedgerow.progress import progress_bar
-    from hedgerow.sensor import Sensor
-    from hedgerow.view.sweep import draw_sweep
-
-    make_folder(folder)
-    start = time.perf_counter()
-    world = lane_world()
-    world.scene.build()
-    out.print(f"built a lane of {world.scene.n_elements:,} elements in {time.perf_counter() - start:.1f} s")
-    sensor = Sensor.named("hdl-64e")
-    beams = sensor.drive(lane_trajectory(), n_sweeps=50)
-    start = time.perf_counter()
-    with progress_bar("firing", len(beams)) as progress:
-        log = world.fire(beams, seed, sensor=sensor, progress=progress)
-    took_s, driven_s = time.perf_counter() - start, 50 * sensor.sweep_s
-    out.print(
-        f"fired {len(beams):,} pulses of an {sensor.name} (50 sweeps, {driven_s:.0f} s of driving) in {took_s:.2f} s: "
-        f"{len(beams) / took_s / 1e6:.1f} million pulses/s, {driven_s / took_s:.1f} times real time"
-    )
-    out.print(f"{log.returns.hit.mean():.1%} of the pulses returned")
-    log_path, picture_path = folder / "demo.parquet", folder / "demo.png"
-    write_log(log, log_path)
-    draw_sweep(log.select(sweep=25), picture_path, "HDL-64E in a lane between hedgerows, sweep 25")
-    out.print(f"wrote {log_path} (the log) and {picture_path} (sweep 25 from above and as a range image)")
-    out.print(f"next: hedgerow info {log_path}    hedgerow sensors    .venv/bin/python examples/01_first_sweep.py")
 
 
 tune = App(name="tune", help="Train what learners use.")

@@ -85,8 +85,8 @@ def answers_of(name: str, source: Simulated, sweeps: Iterable[Log], seed: int) -
         simulated = next(recorded, None)
         if simulated is None:
             raise InputError(f"{name}: ends before sweep {real.beams.sweep[0]} of the real log")
-        _require_same_beams(name, real, simulated)
-        yield Answer(_within(simulated.returns.first_m, real), None)
+        require_same_beams(name, real, simulated)
+        yield Answer(within(simulated.returns.first_m, real), None)
     extra = next(recorded, None)
     if extra is not None:
         raise InputError(f"{name}: goes on with sweep {extra.beams.sweep[0]} after the real log has ended")
@@ -123,7 +123,7 @@ def _fired(name: str, world: Fires, real: Log, seed: int) -> Answer:
     simulated = world.fire(real.beams, seed=seed)
     if len(simulated) != len(real):
         raise InputError(f"{name}: the world gave {len(simulated)} returns for {len(real)} beams")
-    _require_same_map(name, real, simulated)
+    require_same_map(name, real, simulated)
     likelihood = getattr(world, "log_likelihood", None)
     density: NDArray[np.float64] | None = None
     # Without a maximal range neither "no return" nor the density floor means anything; scores say so.
@@ -131,15 +131,17 @@ def _fired(name: str, world: Fires, real: Log, seed: int) -> Answer:
         density = np.asarray(likelihood(real), dtype=np.float64)
         if density.shape != (len(real),) or np.isnan(density).any():
             raise InputError(f"{name}: log_likelihood gave NaN or not one number per beam (shape {density.shape})")
-    return Answer(_within(simulated.returns.first_m, real), density)
+    return Answer(within(simulated.returns.first_m, real), density)
 
 
-def _within(range_m: NDArray[np.float32], real: Log) -> NDArray[np.float32]:
+def within(range_m: NDArray[np.float32], real: Log) -> NDArray[np.float32]:
+    """Return the ranges, with those outside the limits of the real log replaced by inf, no return."""
     inside = (range_m >= real.min_range_m) & (range_m <= real.max_range_m)
     return np.where(inside, range_m, np.float32(np.inf))
 
 
-def _require_same_map(name: str, real: Log, simulated: Log) -> None:
+def require_same_map(name: str, real: Log, simulated: Log) -> None:
+    """Raise InputError if a world's map begins elsewhere than that of the real log."""
     # Worlds that do not know where their map lies leave its origin at 0.
     theirs, ours = simulated.map_origin_m, real.map_origin_m
     if theirs.any() and not np.allclose(theirs, ours, rtol=0, atol=SAME_ORIGIN_M):
@@ -149,7 +151,8 @@ def _require_same_map(name: str, real: Log, simulated: Log) -> None:
         )
 
 
-def _require_same_beams(name: str, real: Log, simulated: Log) -> None:
+def require_same_beams(name: str, real: Log, simulated: Log) -> None:
+    """Raise InputError, naming the sweep and the beam, if two logs of one sweep do not hold the same beams."""
     where = f"sweep {real.beams.sweep[0]}"
     if len(simulated) != len(real):
         raise InputError(

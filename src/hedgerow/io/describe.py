@@ -1,19 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is in a file, in a few labelled lines: the content of `hedgerow info FILE`.
 
-Logs are scanned a batch of rows at a time, three columns only, so a large one needs neither memory nor patience.
+Parquet logs are scanned a batch of rows at a time, three columns only, and of other logs a few sweeps are read, so a
+large one needs neither memory nor patience.
 """
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.errors import FileError
 from hedgerow.frames import Trajectory
-from hedgerow.io import LOG_FORMATS, TRAJECTORY_FORMATS, open_log, read_trajectory
+from hedgerow.io import TRAJECTORY_FORMATS, open_log, read_trajectory
+from hedgerow.io.formats import format_of, suffixes
+from hedgerow.io.parquet import LogFile
 from hedgerow.io.plain_poses import is_kitti
 from hedgerow.io.pose_text import stamp_text
+from hedgerow.io.source import LogSource
+
+_SWEEPS_LOOKED_AT = 5
 
 
 def describe(path: str | Path) -> dict[str, str]:
@@ -32,44 +41,95 @@ def describe(path: str | Path) -> dict[str, str]:
     if not path.exists():
         raise FileError(f"{path}: no such file or folder")
     suffix = path.suffix.lower()
-    if path.is_dir() or suffix in LOG_FORMATS:
+    if path.is_dir() or suffix in suffixes():
         return _describe_log(path)
     if suffix in TRAJECTORY_FORMATS:
         return _describe_trajectory(path)
-    known = ", ".join(name for name in [*LOG_FORMATS, *TRAJECTORY_FORMATS] if name)
+    known = ", ".join(name for name in [*suffixes(), *TRAJECTORY_FORMATS] if name)
     raise FileError(f"{path}: unknown kind of file, suffix {suffix}; known are {known}")
 
 
+def recovery_text(metadata: dict[str, Any]) -> str:
+    """Say in one line how the missing returns of a log were found; empty if the log does not tell."""
+    recovery: object = metadata.get("recovery")
+    return str(cast("dict[str, Any]", recovery).get("summary", "")) if isinstance(recovery, dict) else ""
+
+
+@dataclass(slots=True)
+class _Tally:
+    """Sums over pulses and returns."""
+
+    n_beams: int = 0
+    n_returns: int = 0
+    n_hit: int = 0
+    start_ns: int = 2**63
+    end_ns: int = -(2**63)
+    near_m: float = np.inf
+    far_m: float = 0.0
+
+    def add(self, time_ns: NDArray[np.int64], range_m: NDArray[np.float32], n_hit: int) -> None:
+        finite = np.isfinite(range_m)
+        self.n_returns += int(np.count_nonzero(finite))
+        self.n_hit += n_hit
+        self.start_ns = min(self.start_ns, int(time_ns.min(initial=2**63 - 1)))
+        self.end_ns = max(self.end_ns, int(time_ns.max(initial=-(2**63))))
+        self.near_m = min(self.near_m, float(range_m.min(initial=np.inf)))
+        self.far_m = max(self.far_m, float(range_m.max(where=finite, initial=0)))
+
+
 def _describe_log(path: Path) -> dict[str, str]:
-    file = open_log(path)
-    n_returns = n_hit = 0
-    start_ns, end_ns, near_m, far_m = 2**63, -(2**63), np.inf, 0.0
-    for rows in file.batches(["time_ns", "return_number", "range_m"]):
-        number, hit = rows["return_number"], rows["return_number"] > 0
-        n_returns += int(np.count_nonzero(hit))
-        n_hit += int(np.count_nonzero(number == 1))
-        start_ns, end_ns = min(start_ns, int(rows["time_ns"].min())), max(end_ns, int(rows["time_ns"].max()))
-        near_m = min(near_m, float(rows["range_m"].min()))
-        far_m = max(far_m, float(rows["range_m"].max(where=hit, initial=0)))
-    sweeps, metadata = file.sweeps, dict(file.metadata)
-    share = f", {100 * n_hit / len(file):.1f} % of the beams have one" if len(file) else ""
+    # Packets come without poses, which nothing here depends on.
+    file = open_log(path, static=True) if format_of(path, reading=True).name == "pcap" else open_log(path)
+    tally, looked, sweeps = _tallied(file)
+    metadata = dict(file.metadata)
+    summary = recovery_text(metadata)
+    metadata.pop("recovery", None)
+    share = f", {100 * tally.n_hit / tally.n_beams:.1f} % of the beams have one" if tally.n_beams else ""
     per_beam = f", up to {file.n_per_pulse} each" if file.n_per_pulse > 1 else ""
     limits = f"limits {file.min_range_m:g} to {file.max_range_m:g} m"
     seed = {"Seed": str(metadata.pop("seed"))} if "seed" in metadata else {}
+    of_sweeps = f"{tally.n_beams:,} in {count(looked, 'sweep')}"
+    numbers = f" ({sweeps[0]} to {sweeps[-1]})" if len(sweeps) else ""
+    if looked < len(sweeps):
+        of_sweeps += f" looked at, of {count(len(sweeps), 'sweep')}"
+    ranges = f"{tally.near_m:.3f} to {tally.far_m:.3f} m" if tally.n_returns else "none"
     return {
-        "File": f"{path}, log in {_count(file.n_parts, 'Parquet file')}, {_size(file.size_bytes)}",
+        "File": _file_text(path, file),
         "Sensor": file.sensor or "unknown",
-        "Beams": f"{len(file):,} in {_count(len(sweeps), 'sweep')}"
-        + (f" ({sweeps[0]} to {sweeps[-1]})" if len(sweeps) else ""),
-        "Time": _span(start_ns, end_ns) if len(file) else "none",
-        "Returns": f"{n_returns:,}{share}{per_beam}",
-        "Ranges": (f"{near_m:.3f} to {far_m:.3f} m" if n_returns else "none") + f" ({limits})",
+        "Beams": of_sweeps + numbers,
+        "Time": _span(tally.start_ns, tally.end_ns) if tally.n_beams else "none",
+        "Returns": f"{tally.n_returns:,}{share}{per_beam}",
+        **({"Missing returns": summary} if summary else {}),
+        "Ranges": f"{ranges} ({limits})",
         "Arrays": ", ".join(["range_m", *file.arrays]),
         "Map origin": " ".join(f"{value:.15g}" for value in file.map_origin_m) + " m",
         **seed,
         **({"Metadata": json.dumps(metadata)} if metadata else {}),
-        "Written by": f"Hedgerow {file.written_by}",
+        **({"Written by": f"Hedgerow {file.written_by}"} if isinstance(file, LogFile) else {}),
     }
+
+
+def _tallied(file: LogSource) -> tuple[_Tally, int, NDArray[np.int32]]:
+    """Look through a Parquet log, or a few sweeps of another, which takes longer to read."""
+    tally, sweeps = _Tally(), file.sweeps
+    if isinstance(file, LogFile):
+        for rows in file.batches(["time_ns", "return_number", "range_m"]):
+            tally.add(rows["time_ns"], rows["range_m"], int(np.count_nonzero(rows["return_number"] == 1)))
+        tally.n_beams = len(file)
+        return tally, len(sweeps), sweeps
+    chosen = np.unique(np.linspace(0, len(sweeps) - 1, _SWEEPS_LOOKED_AT).round().astype(int))
+    for _, log in file.iter_sweeps(sweeps[chosen]):
+        tally.add(log.beams.time_ns, log.returns.range_m, int(np.count_nonzero(np.isfinite(log.returns.first_m))))
+        tally.n_beams += len(log)
+    return tally, len(chosen), sweeps
+
+
+def _file_text(path: Path, file: LogSource) -> str:
+    if isinstance(file, LogFile):
+        return f"{path}, log in {count(file.n_parts, 'Parquet file')}, {_size(file.size_bytes)}"
+    files = [each for each in path.rglob("*") if each.is_file()] if path.is_dir() else [path]
+    size = _size(sum(each.stat().st_size for each in files))
+    return f"{path}, log in {format_of(path, reading=True).name}, {size}"
 
 
 def _describe_trajectory(path: Path) -> dict[str, str]:
@@ -98,7 +158,8 @@ def _span(start_ns: int, end_ns: int) -> str:
     return f"{stamp_text(start_ns)} to {stamp_text(end_ns)} s ({(end_ns - start_ns) / 1e9:.6g} s)"
 
 
-def _count(number: int, noun: str) -> str:
+def count(number: int, noun: str) -> str:
+    """Say how many, with the noun in the plural unless it is one."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 

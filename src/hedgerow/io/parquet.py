@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from hedgerow import arrays
 from hedgerow.arrays import Numbers
 from hedgerow.errors import FileError, InputError
+from hedgerow.frames import Trajectory
 from hedgerow.io.arrow import pa, pq
 from hedgerow.io.parquet_header import KEY, PARTS_KEY, Header
 from hedgerow.io.parquet_rows import BEAM_TYPES, OPTIONAL_TYPES, RETURN_TYPES, Assembly
@@ -28,27 +29,9 @@ from hedgerow.table import Table
 _ROWS_AT_ONCE = 500_000  # many small sweeps are decoded together, up to this many rows
 
 
-def read_log(path: str | Path, sweeps: Numbers | None = None) -> Log:
-    """Read a log, or only some of its sweeps.
-
-    Args:
-        path: the file or folder.
-        sweeps: a number, a range or a list of sweep numbers; default all. Others are not read from the disk.
-
-    Raises:
-        FileError: missing, damaged, or no Hedgerow log.
-    """
-    return LogFile(path).read(sweeps)
-
-
-def write_log(log: Log, path: str | Path) -> None:
-    """Write a log to `*.parquet` or to a folder, replacing an old one.
-
-    Raises:
-        FileError: cannot be written; then nothing has changed on the disk.
-    """
-    with LogWriter(path) as writer:
-        writer.append(log)
+def log_sink(path: str | Path, trajectory: object = None) -> LogWriter:
+    """Prepare to write a log to `*.parquet` or to a folder; a trajectory is not stored, beams have their origins."""
+    return LogWriter(path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +62,7 @@ class LogFile:
         n_per_pulse: returns that a pulse can have.
         arrays: which of intensity, label and element there are.
         written_by: version of Hedgerow that wrote it.
+        trajectory: None; beams have their own origins.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -98,7 +82,13 @@ class LogFile:
         self.n_per_pulse = header.returns_per_pulse
         self.written_by = header.hedgerow
         self.arrays = _require_columns(self._parts)
+        self.trajectory: Trajectory | None = None
         self._groups = _groups_of(self._parts)
+
+    @property
+    def n_beams(self) -> int:
+        """How many pulses there are."""
+        return len(self)
 
     def __len__(self) -> int:
         """Count the pulses."""
@@ -135,9 +125,10 @@ class LogFile:
         except InputError as error:
             raise FileError(f"{self.path}: {error}") from error
 
-    def iter_sweeps(self) -> Iterator[tuple[int, Log]]:
-        """Give (sweep number, its log) in ascending order, with one sweep in memory at a time."""
-        for number in self.sweeps.tolist():
+    def iter_sweeps(self, sweeps: Numbers | None = None) -> Iterator[tuple[int, Log]]:
+        """Give (sweep number, its log) in ascending order, with one sweep in memory at a time; default all."""
+        numbers = self.sweeps
+        for number in numbers[arrays.among(numbers, sweeps)].tolist():
             yield number, self.read(number)
 
     def batches(self, columns: list[str]) -> Iterator[dict[str, NDArray[Any]]]:
@@ -165,8 +156,8 @@ class LogFile:
                     yield file.read_row_groups(groups.index[in_part][in_batch].tolist(), columns)
 
 
-def open_log(path: str | Path) -> LogFile:
-    """Open a log to look at it, or to read it sweep by sweep.
+def open_log(path: str | Path, options: object = None) -> LogFile:
+    """Open a log to look at it, or to read it sweep by sweep; there are no options, the file says everything.
 
     Raises:
         FileError: missing, damaged, or no Hedgerow log.
@@ -180,7 +171,7 @@ def _reading(path: Path) -> Generator[None]:
         yield
     except FileNotFoundError:
         raise FileError(f"{path}: no such file") from None
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0]
         raise FileError(f"{path}: not a Parquet file, or damaged ({reason})") from error
 

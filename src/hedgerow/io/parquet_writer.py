@@ -7,17 +7,17 @@ that comes in several appends has several row groups. Both read back as one.
 """
 
 from collections.abc import Generator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from hedgerow.errors import InputError
 from hedgerow.io.arrow import pa, pq
 from hedgerow.io.atomic import atomic_file, atomic_folder
 from hedgerow.io.parquet_header import KEY, PARTS_KEY, Header
 from hedgerow.io.parquet_rows import present, schema_of, to_table
+from hedgerow.io.source import LogSink
 from hedgerow.log import Log
 from hedgerow.table import require_agreement
 
@@ -30,7 +30,7 @@ _DICTIONARY = ("sweep", "ring", "return_number", "label")
 _DIFFERENCES = ("pulse", "time_ns", "element")
 
 
-class LogWriter(AbstractContextManager["LogWriter"]):
+class LogWriter(LogSink):
     """Appends logs to a file or folder that appears when the `with` block ends well, and only then.
 
     with LogWriter("drive.parquet") as writer:
@@ -50,21 +50,9 @@ class LogWriter(AbstractContextManager["LogWriter"]):
         self._is_folder = self._path.suffix.lower() != ".parquet"
         self._rows_per_part = rows_per_part
         self._durable = durable
-        self._context = self._writing()
         self._temporary: Path | None = None
         self._like: Log | None = None
         self._part: _Part | None = None
-
-    def __enter__(self) -> Self:
-        """Open a temporary beside the path. Raises FileError if that is not possible."""
-        self._context.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        """Publish the log, or after an error remove every trace of it. Raises FileError if writing fails."""
-        return self._context.__exit__(kind, error, trace)
 
     def append(self, log: Log) -> None:
         """Write the pulses of a log; the first one sets the sensor, limits, metadata and which arrays there are.

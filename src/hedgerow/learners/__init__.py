@@ -13,7 +13,7 @@ from hedgerow.errors import InputError
 from hedgerow.log import Log
 
 if TYPE_CHECKING:
-    from hedgerow.io.parquet import LogFile
+    from hedgerow.io.source import LogSource
     from hedgerow.learners.parts import Parts
     from hedgerow.learners.stages import Report
     from hedgerow.world import LearnedWorld
@@ -22,7 +22,7 @@ __all__ = ["learn"]
 
 
 def learn(
-    source: "Log | LogFile | str | Path | Parts",
+    source: "Log | LogSource | str | Path | Parts",
     model: str = "hybrid",
     *,
     progress: "Report | None" = None,
@@ -31,8 +31,8 @@ def learn(
     """Learn a world from a log.
 
     Args:
-        source: a log; or a Parquet log's path or `open_log` of it, which may be larger than memory; or a function that
-            gives the partitions of a log anew each time it is called.
+        source: a log; or the path of one, of any format, or `open_log` of it, which may be larger than memory; or a
+            function that gives the partitions of a log anew each time it is called.
         model: points, surface, permeable-surface, voxel, topdown, bottomup, hybrid or refined.
         progress: called with (stage, beams done, beams in all).
         parameters: of the model; `hedgerow models NAME` lists them.

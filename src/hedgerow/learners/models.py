@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The models a log can be learned as, each a short recipe over the learners. A new kind of world is one row more."""
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from math import isfinite
@@ -15,7 +16,7 @@ from hedgerow.learners.classify import ClassifierParameters, learn_volume_map, r
 from hedgerow.learners.held_out import hold_out
 from hedgerow.learners.noise import fit_noise
 from hedgerow.learners.parts import Parts, Survey
-from hedgerow.learners.permeability import count, with_permeability
+from hedgerow.learners.permeability import Counts, count, with_permeability, without_passed
 from hedgerow.learners.points import PointsParameters, learn_points
 from hedgerow.learners.ray_sums import RayModel
 from hedgerow.learners.refined import RefinedParameters, learn_refined, loaded_start
@@ -51,16 +52,40 @@ class Job:
     survey: Survey
     stages: Stages
 
-    def permeable(self, tables: tuple[Gaussians | Triangles, ...], how: CountParameters) -> tuple[Table, ...]:
-        """Count the permeability of all elements and drop those that were never hit."""
-        counts = count(
+    def count(self, tables: tuple[Gaussians | Triangles, ...], window_m: float) -> Counts:
+        """Count how often each element was hit and passed."""
+        return count(
             self.parts,
             tables,
             max_range_m=self.survey.max_range_m,
-            window_m=how.window_m,
+            window_m=window_m,
             progress=self.stages.meter("counting hits and passes"),
         )
+
+    def permeable(self, tables: tuple[Gaussians | Triangles, ...], how: CountParameters) -> tuple[Table, ...]:
+        """Count the permeability of all elements and drop those that were never hit."""
+        counts = self.count(tables, how.window_m)
         return with_permeability(tables, counts, prior_hits=how.prior_hits, prior_passes=how.prior_passes)
+
+    def with_noise(self, triangles: Triangles, how: SurfaceParameters) -> Triangles:
+        """Fit the range noise of a surface."""
+        noise = fit_noise(
+            self.parts,
+            triangles,
+            max_bend_rad=math.radians(how.noise_bend_deg),
+            progress=self.stages.meter("fitting range noise"),
+        )
+        return replace(triangles, noise=noise)
+
+
+class SolidSurfaceParameters(SurfaceParameters):
+    """How a solid surface is learned."""
+
+    max_passed: Annotated[float, Field(ge=0, le=1)] = 0.5
+    """A triangle is dropped if more than this share of the beams that met it passed: it is the trace of something that
+    moved, or grew into free space. 1 keeps every triangle, as 000 does."""
+    window_m: Annotated[float, Field(gt=0, allow_inf_nan=False)] = CountParameters().window_m
+    """A triangle is hit by returns this near to it."""
 
 
 class PermeableSurfaceParameters(SurfaceParameters, CountParameters):
@@ -99,14 +124,18 @@ def _points(job: Job, parameters: PointsParameters) -> tuple[Table, ...]:
     return (learn_points(job.parts, parameters, progress=job.stages.meter("keeping points")),)
 
 
-def _surface(job: Job, parameters: SurfaceParameters) -> tuple[Triangles]:
-    triangles = learn_surface(job.parts, parameters, progress=job.stages.meter("fitting the surface"))
-    noise = fit_noise(job.parts, triangles, progress=job.stages.meter("fitting range noise"))
-    return (replace(triangles, noise=noise),)
+def _surface(job: Job, parameters: SolidSurfaceParameters) -> tuple[Table, ...]:
+    own = _only(SurfaceParameters, parameters)
+    triangles = learn_surface(job.parts, own, progress=job.stages.meter("fitting the surface"))
+    if parameters.max_passed < 1:
+        triangles = without_passed(triangles, job.count((triangles,), parameters.window_m), parameters.max_passed)
+    return (job.with_noise(triangles, own),)
 
 
 def _permeable_surface(job: Job, parameters: PermeableSurfaceParameters) -> tuple[Table, ...]:
-    return job.permeable(_surface(job, _only(SurfaceParameters, parameters)), parameters)
+    own = _only(SurfaceParameters, parameters)
+    triangles = learn_surface(job.parts, own, progress=job.stages.meter("fitting the surface"))
+    return job.permeable((job.with_noise(triangles, own),), parameters)
 
 
 def _voxel(job: Job, parameters: PermeableVoxelParameters) -> tuple[Table, ...]:
@@ -134,8 +163,7 @@ def _hybrid(job: Job, parameters: HybridParameters) -> tuple[Table, ...]:
     triangles = learn_surface(
         job.parts, parameters.surface, keep=lambda p: ~is_volume(p), progress=stages.meter("fitting the surface")
     )
-    noise = fit_noise(job.parts, triangles, progress=stages.meter("fitting range noise"))
-    tables: tuple[Gaussians | Triangles, ...] = (replace(triangles, noise=noise),)
+    tables: tuple[Gaussians | Triangles, ...] = (job.with_noise(triangles, parameters.surface),)
     if any(log.returns.hit.any() for log in volume_parts()):
         tables += (learn_topdown(volume_parts, parameters.topdown, progress=stages.meter("clustering volumes")),)
     return job.permeable(tables, parameters)
@@ -197,7 +225,7 @@ class Model:
 
 MODELS: dict[str, Model] = {
     "points": Model("remembers every return; a baseline that sees through walls", PointsParameters, _points),
-    "surface": Model("solid triangles; for roads, walls and ground alone", SurfaceParameters, _surface),
+    "surface": Model("solid triangles; for roads, walls and ground alone", SolidSurfaceParameters, _surface),
     "permeable-surface": Model(
         "triangles that let beams pass; for fences and ground", PermeableSurfaceParameters, _permeable_surface
     ),

@@ -6,6 +6,9 @@
 A residual is the measured range minus that of the nearest triangle along the beam. Residuals are summed up in bins of
 the slope sin θ / cos² θ, as histograms of their size, so partitions add. In each bin the spread is the interquartile
 range, which vegetation and edges hardly disturb; both constants then follow from a weighted line through the bins.
+
+Where the mesh bends (kerbs, corners, thickets) its own errors are larger than the sensor's, so only residuals on flat
+pieces count, unless there are too few of them.
 """
 
 from collections.abc import Callable
@@ -50,10 +53,14 @@ class Residuals:
         self.counts += other.counts
         self.slope_squared += other.slope_squared
 
+    @property
+    def usable(self) -> NDArray[np.bool_]:
+        """Mask of the bins of slope with enough residuals to tell a spread."""
+        return self.counts.sum(axis=1) >= _MIN_RESIDUALS
+
     def fit(self) -> SurfaceNoise:
         """Fit both constants; exact ranges if there are too few residuals to tell."""
-        total = self.counts.sum(axis=1)
-        used = total >= _MIN_RESIDUALS
+        total, used = self.counts.sum(axis=1), self.usable
         if not used.any():
             return SurfaceNoise()
         sigma = np.array([_robust_sigma(counts) for counts in self.counts[used]])
@@ -70,23 +77,54 @@ class Residuals:
         return SurfaceNoise(float(np.sqrt(answer[0])), float(np.sqrt(answer[1])))
 
 
-def fit_noise(parts: Parts, triangles: Triangles, *, progress: Callable[[int], object] | None = None) -> SurfaceNoise:
+def fit_noise(
+    parts: Parts,
+    triangles: Triangles,
+    *,
+    max_bend_rad: float = np.radians(10),
+    progress: Callable[[int], object] | None = None,
+) -> SurfaceNoise:
     """Fit the range noise of a surface.
 
     Args:
         parts: the log, in partitions.
         triangles: the surface learned from it.
+        max_bend_rad: residuals count on triangles that `is_flat` with this bend; all of them if those are too few.
         progress: called with the number of beams done.
     """
-    residuals, done = Residuals(), 0
-    scene = _slope_scene(triangles)
+    on_flat, everywhere, done = Residuals(), Residuals(), 0
+    scene, flat = _slope_scene(triangles), is_flat(triangles, max_bend_rad)
     for log in parts():
         for start in range(0, len(log), _CHUNK):
-            _add(residuals, scene, log[start : start + _CHUNK])
+            slope, residual_m, element = _nearest(scene, log[start : start + _CHUNK])
+            everywhere.add(slope, residual_m)
+            on_flat.add(slope[flat[element]], residual_m[flat[element]])
         done += len(log)
         if progress is not None:
             progress(done)
-    return residuals.fit()
+    return (on_flat if on_flat.usable.any() else everywhere).fit()
+
+
+def is_flat(triangles: Triangles, max_bend_rad: float) -> NDArray[np.bool_]:
+    """Tell which triangles lie in a flat piece of the mesh.
+
+    Args:
+        triangles: M of them; those that share a corner have it to the last 0.1 mm.
+        max_bend_rad: at each corner of a flat triangle, the mean of the unit normals of all triangles that meet there
+            is longer than the cosine of this.
+
+    Returns:
+        (M,) mask.
+    """
+    corners_m = triangles.corners_m
+    normal = np.cross(corners_m[:, 1] - corners_m[:, 0], corners_m[:, 2] - corners_m[:, 0])
+    normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-300)
+    place = np.rint(corners_m.reshape(-1, 3) * 1e4).astype(np.int64)
+    key = place @ np.array([1, 0x9E3779B97F4A7C15 - 2**64, 0x2545F4914F6CDD1D])  # a hash: sorts faster than rows
+    corner = np.unique(key, return_inverse=True)[1].reshape(-1)
+    total = np.stack([np.bincount(corner, np.repeat(normal[:, axis], 3)) for axis in range(3)], axis=1)
+    length = np.linalg.norm(total, axis=1) / np.maximum(np.bincount(corner), 1)
+    return length[corner].reshape(-1, 3).min(axis=1, initial=np.inf) > np.cos(max_bend_rad)
 
 
 def _slope_scene(triangles: Triangles) -> Scene:
@@ -98,19 +136,19 @@ def _slope_scene(triangles: Triangles) -> Scene:
     return scene
 
 
-def _add(residuals: Residuals, scene: Scene, log: Log) -> None:
+def _nearest(scene: Scene, log: Log) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.int64]]:
+    """Slope, residual and number of the triangle nearest to each return, where one is within reach."""
     hit = log[np.isfinite(log.returns.first_m)]
     if len(hit) == 0:
-        return
+        return np.zeros(0, np.float32), np.zeros(0, np.float32), np.zeros(0, np.int64)
     range_m = hit.returns.first_m
     met = scene.pierced(hit.beams, max_range_m=float(range_m.max()) + _REACH_M)
     beam = np.repeat(np.arange(len(hit)), np.diff(met.begin))
     residual_m = range_m[beam] - met.mean_m
-    near = np.abs(residual_m) < _REACH_M
-    beam, residual_m, slope = beam[near], residual_m[near], met.sigma_m[near]
-    order = np.lexsort((np.abs(residual_m), beam))  # the nearest triangle of each beam comes first
-    first = order[np.concatenate([[True], np.diff(beam[order]) > 0])] if len(order) else order
-    residuals.add(slope[first], residual_m[first])
+    near = np.nonzero(np.abs(residual_m) < _REACH_M)[0]
+    order = near[np.lexsort((np.abs(residual_m[near]), beam[near]))]  # the nearest triangle of each beam comes first
+    first = order[np.diff(beam[order], prepend=-1) > 0]
+    return met.sigma_m[first], residual_m[first], met.element[first]
 
 
 def _robust_sigma(counts: NDArray[np.int64]) -> float:

@@ -14,19 +14,19 @@ from hedgerow.log import Log
 from hedgerow.table import require_agreement
 
 if TYPE_CHECKING:
-    from hedgerow.io.parquet import LogFile
+    from hedgerow.io.source import LogSource
 
 Parts = Callable[[], Iterable[Log]]
 """Called for a fresh pass over the partitions of a log."""
 _BEAMS_PER_PART = 1_000_000
 
 
-def parts_of(source: "Log | LogFile | str | Path | Parts") -> Parts:
+def parts_of(source: "Log | LogSource | str | Path | Parts") -> Parts:
     """Return the partitions of a log: whole sweeps, about a million beams each.
 
     Args:
-        source: a log, a Parquet log opened with `open_log` or its path (larger than memory is fine), or a function
-            that gives the partitions anew each time it is called.
+        source: a log, one opened with `open_log` or its path (larger than memory is fine; Parquet is fastest, since
+            learners pass over it several times), or a function that gives the partitions anew at each call.
 
     Raises:
         FileError: no such file, or not a log.

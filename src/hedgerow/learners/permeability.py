@@ -107,3 +107,11 @@ def with_permeability(
         column = {"stop": share[rows]} if isinstance(table, Gaussians) else {"permeability": share[rows]}
         done.append(replace(table, **column)[seen[rows]])
     return tuple(done)
+
+
+def without_passed(triangles: Triangles, counts: Counts, max_share: float) -> Triangles:
+    """Return the triangles without those that more than a share of the beams that met them passed.
+
+    What no beam met, because something stands before it, stays.
+    """
+    return triangles[counts.permeability(0, 0) <= max_share]

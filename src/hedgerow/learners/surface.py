@@ -64,6 +64,9 @@ class SurfaceParameters(BaseModel):
     upward: float = Field(default=0.2, ge=0, le=1)
     """Tilts the direction to the sensor up before normals choose their side. Ground seen under a degree or two shows
     either side to a noisy fit; 0.2 takes what is nearly level and seen under less than 11° as seen from above."""
+    noise_bend_deg: float = Field(default=10.0, gt=0, le=180)
+    """Range noise is fitted where the mesh bends by less than this, as sensors have it on surfaces. 180 takes every
+    residual: the noise then covers what the mesh cannot follow, for a better likelihood and less exact ranges."""
     tile_m: float = Field(default=24.0, gt=0)
     """Side of the tiles that are worked through one by one; inf for one piece. Does not change the surface."""
     budget_mb: Length = 1024.0

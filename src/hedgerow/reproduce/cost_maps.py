@@ -65,7 +65,7 @@ def run(
         drives.append(Drive(name, done, seen, over_grass(done, truth)))
         how = "reached the goal" if done.reached else "did not reach the goal"
         say(f"{name}: {how} after {done.time_s:.1f} s and {done.trajectory.length_m:.0f} m")
-    picture = folder / "cost_maps.png"
+    picture = folder / "cost-maps.png"
     draw(picture, place, truth, drives, chosen)
     text = "\n\n".join([drive_table(drives, place, chosen), seen_table(drives, len(places)), words(drives)])
     return Outcome(text=text, pictures=(picture,))

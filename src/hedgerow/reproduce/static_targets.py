@@ -67,7 +67,7 @@ def _split(log: Log) -> tuple[Log, Log]:
 
 
 def _surface(train: Log) -> LearnedWorld:
-    world = learn(train, "surface", node_m=0.02, kernel_m=0.12, voxel_m=0.01)
+    world = learn(train, "surface", node_m=0.02, kernel_m=0.12, voxel_m=0.01, max_passed=1)  # 000 keeps every triangle
     triangles = world.tables["triangles"]
     if not isinstance(triangles, Triangles):
         raise TypeError("a surface world is made of triangles")

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command that takes logs from one format to another: convert."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from hedgerow.cli.app import app, out, print_table, settings_of
+
+if TYPE_CHECKING:
+    from hedgerow.frames import Trajectory
+
+
+@app.command
+def convert(
+    source: Path | None = None,
+    target: Path | None = None,
+    /,
+    *,
+    trajectory: Path | None = None,
+    sensor: str | None = None,
+    topic: str | None = None,
+    static: Annotated[bool, Parameter(negative=())] = False,
+    sweeps: str | None = None,
+    read_as: Annotated[str | None, Parameter(name="--from")] = None,
+    write_as: Annotated[str | None, Parameter(name="--to")] = None,
+    settings: Annotated[list[str] | None, Parameter(name=["--set", "-s"], negative=())] = None,
+    formats: Annotated[bool, Parameter(negative=())] = False,
+) -> None:
+    """Convert a log from one format to another, sweep by sweep; nothing half written.
+
+    Parameters
+    ----------
+    source
+        the log to read: a file, or a folder such as a KITTI drive
+    target
+        what to write; the suffix picks the format
+    trajectory
+        poses of the sensor (TUM or KITTI text), where the log has none
+    sensor
+        name of the lidar in the catalogue, where the log does not say
+    topic
+        topic of the clouds or packets in a bag that has several
+    static
+        the sensor stood still, where the log has no poses
+    sweeps
+        which sweeps: FIRST:LAST[:STEP], the last one not included
+    read_as
+        format of the source, if suffix and content do not tell
+    write_as
+        format of the target, if the suffix does not tell
+    settings
+        further options of the reader, each NAME=VALUE; --formats lists them
+    formats
+        list the formats, what each can do and needs, and its options
+    """
+    from hedgerow.errors import InputError
+
+    if formats:
+        _print_formats()
+        return
+    if source is None or target is None:
+        raise InputError("convert: expected the log to read and the file or folder to write")
+    said = {name: value for name, value in (("sensor", sensor), ("topic", topic), ("static", static)) if value}
+    _convert(source, target, trajectory, said, sweeps, read_as, write_as, settings or [])
+
+
+def _convert(
+    source: Path,
+    target: Path,
+    trajectory: Path | None,
+    said: dict[str, Any],
+    sweeps: str | None,
+    read_as: str | None,
+    write_as: str | None,
+    settings: list[str],
+) -> None:
+    from hedgerow.io import open_log
+    from hedgerow.io.convert import convert as copy
+    from hedgerow.io.describe import count, recovery_text
+    from hedgerow.io.formats import format_of
+    from hedgerow.progress import progress_bar
+
+    options: dict[str, Any] = settings_of(settings) | said
+    format_of(target, write_as, reading=False)  # refuse it before anything is read
+    written: Trajectory | None = None
+    if trajectory is not None and "trajectory" not in format_of(source, read_as, reading=True).options:
+        from hedgerow.io import read_trajectory
+
+        written = read_trajectory(trajectory)
+    else:
+        options["trajectory"] = trajectory
+    opened = open_log(source, format=read_as, **options)
+    chosen, total = _chosen(sweeps), len(opened.sweeps)
+    with progress_bar("converting", total if chosen is None else len(set(opened.sweeps.tolist()) & set(chosen))) as bar:
+        done = copy(opened, target, format=write_as, sweeps=chosen, trajectory=written, progress=bar)
+    amounts = count(done.n_sweeps, "sweep"), count(done.n_beams, "beam"), count(done.n_returns, "return")
+    out.print(f"wrote {target}: {', '.join(amounts)}")
+    text = recovery_text(done.metadata)
+    if text:
+        out.print(f"missing returns: {text}")
+
+
+def _chosen(text: str | None) -> range | None:
+    from hedgerow.errors import InputError
+
+    if text is None:
+        return None
+    words = text.split(":")
+    try:
+        first, last, step = [int(word) if word else None for word in [*words, "", ""][:3]]
+    except ValueError:
+        raise InputError(f"--sweeps {text}: expected FIRST:LAST[:STEP]") from None
+    if len(words) > 3 or (step is not None and step < 1):
+        raise InputError(f"--sweeps {text}: expected FIRST:LAST[:STEP] with a step above 0")
+    if len(words) == 1 and first is not None:
+        return range(first, first + 1)
+    return range(first or 0, 2**31 if last is None else last, step or 1)
+
+
+def _print_formats() -> None:
+    from hedgerow.io.formats import EXTRA, FORMATS
+    from hedgerow.io.options import ReadOptions
+
+    rows = [
+        [each.name, "yes" if each.reads else "", "yes" if each.writes else "", ", ".join(each.packages), each.about]
+        for each in FORMATS
+    ]
+    print_table(("format", "reads", "writes", "packages", "what it is"), rows)
+    out.print(f"packages: pip install 'hedgerow[{EXTRA}]'\n")
+    print_table(
+        ("option", "for", "meaning"),
+        [
+            [name, ", ".join(each.name for each in FORMATS if name in each.options), about.replace("\n", " ")]
+            for name, about in ((key, field.description or "") for key, field in ReadOptions.model_fields.items())
+        ],
+    )

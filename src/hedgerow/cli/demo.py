@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command that tells the whole story on one scene: record, learn, fire, compare."""
+
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from hedgerow.cli.app import app, out, settings_of
+
+if TYPE_CHECKING:
+    from hedgerow.io.source import LogSource
+    from hedgerow.physics.site import Site
+    from hedgerow.sensor import Sensor
+
+SPAN_S = (13.0, 25.0)
+"""Which part of the passes is driven: sixty metres, out of the meadow, through a hedge and into the forest."""
+NOISE_M = 0.012
+
+
+@app.command
+def demo(
+    *,
+    folder: Annotated[Path, Parameter(name=["--folder", "-o"])] = Path("out"),
+    sweeps: int = 24,
+    seed: int = 7,
+    settings: Annotated[list[str] | None, Parameter(name=["--set", "-s"], negative=())] = None,
+) -> None:
+    """Record a drive through an off-road scene, learn the site from it, and see how a second drive compares.
+
+    Parameters
+    ----------
+    folder
+        where to write the logs, the learned world, the pictures and the report; made if it does not exist
+    sweeps
+        how many of each drive; fewer are quicker
+    seed
+        same seed, same answer
+    settings
+        values of the scene's parameters, each NAME=VALUE; hedgerow scenes trail lists them
+    """
+    import hedgerow as hr
+    from hedgerow.errors import InputError
+    from hedgerow.io.atomic import make_folder
+    from hedgerow.physics.site import load_site
+    from hedgerow.progress import progress_bar, stage_bar
+    from hedgerow.report import write_report
+    from hedgerow.sensor import Sensor
+    from hedgerow.view.site import draw_site
+
+    if sweeps < 2:
+        raise InputError(f"--sweeps {sweeps}: expected 2 or more")
+    make_folder(folder)
+    sensor = Sensor.named("hdl-64e")
+    with _step("a trail through meadow and forest is built, blade by blade"), stage_bar() as progress:
+        wavelength_nm = sensor.config.beam.wavelength_nm
+        site = load_site("trail", wavelength_nm=wavelength_nm, set=settings_of(settings), progress=progress)
+    out.print(f"  {site.n_triangles:,} triangles, copies counted")
+    with _step(f"its picture is drawn: {folder / 'trail.png'}"):
+        draw_site(site, folder / "trail.png")
+    with _step("an HDL-64E drives along it twice, the second time 0.6 m beside the first; nine rays per pulse"):
+        first = _recorded(site, sensor, "first", folder, sweeps, seed)
+        second = _recorded(site, sensor, "second", folder, sweeps, seed + 1)
+    with _step("the site is learned from the first drive alone"), stage_bar() as progress:
+        world = hr.learn(first, "hybrid", progress=progress)
+        world.save(folder / "trail.world")
+    out.print("  " + ", ".join(f"{n:,} {name}" for name, n in world.size().tables.items()))
+    with _step("the second drive is fired through what was learned, and compared with what really happened"):
+        with progress_bar("comparing", second.n_beams) as progress:
+            scores = hr.compare(second, {"hybrid": world}, seed=seed, progress=progress)
+        commands = [f"hedgerow demo --sweeps {sweeps} --seed {seed}"]
+        title = "A learned trail against the real one"
+        write_report(folder / "report.html", scores, second, {"hybrid": world}, title=title, commands=commands)
+    out.print(scores.table().to_rich(), soft_wrap=False)
+    out.print(f"open {folder / 'report.html'} in a browser: real beside simulated sweeps, plots, every number")
+    out.print(f"next: hedgerow view {folder / 'second.parquet'} {folder / 'trail.world'}    hedgerow scenes")
+
+
+@contextmanager
+def _step(what: str) -> Generator[None]:
+    out.print(what)
+    start = time.perf_counter()
+    yield
+    out.print(f"  done in {time.perf_counter() - start:.1f} s")
+
+
+def _recorded(site: "Site", sensor: "Sensor", name: str, folder: Path, n_sweeps: int, seed: int) -> "LogSource":
+    """Record a pass of the scene to a file, a sweep at a time."""
+    import hedgerow as hr
+    from hedgerow.io.parquet import LogWriter
+    from hedgerow.progress import progress_bar
+    from hedgerow.reproduce.recording import REALITY, record_drive
+
+    path = folder / f"{name}.parquet"
+    way = site.trajectories[name]
+    with progress_bar(f"{name} drive", n_sweeps) as progress, LogWriter(path) as writer:
+        drive = record_drive(site.world(REALITY), sensor, way, n_sweeps, seed, span_s=SPAN_S, noise_m=NOISE_M)
+        for number, sweep in enumerate(drive):
+            writer.append(sweep)
+            progress(number + 1)
+    out.print(f"  wrote {path}")
+    return hr.open_log(path)

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Points with names: what PLY, PCD and LAS files hold, one column per property, one row per return.
+
+    x y z            where the return is, in the coordinates of the file [m]
+    intensity        as the sensor reports it
+    label            semantic class
+    ring, time       of the pulse; time in seconds
+    return_number    1, 2, ... of the pulse; the rows of a pulse follow each other
+    sweep            number of the sweep
+    vp_x vp_y vp_z   where the pulse was fired (PCL's name for it, viewpoint)
+
+Missing returns have no place and are not stored. Read back, beams need the place where they began: vp_*, or the
+position of a scanner that stood still, or a trajectory and times.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import FileError
+from hedgerow.frames import Trajectory
+from hedgerow.io.source import Settings, pulse_ids
+from hedgerow.log import Beams, Log, Returns
+from hedgerow.ranges import BLANK
+
+Columns = dict[str, NDArray[Any]]
+TYPES = {
+    "x": "<f8",
+    "y": "<f8",
+    "z": "<f8",
+    "intensity": "<f4",
+    "label": "<u2",
+    "ring": "<u2",
+    "time": "<f8",
+    "return_number": "|u1",
+    "sweep": "<i4",
+    "vp_x": "<f8",
+    "vp_y": "<f8",
+    "vp_z": "<f8",
+}
+_ALIASES = {
+    "i": "intensity",
+    "reflectance": "intensity",
+    "scalar_intensity": "intensity",
+    "classification": "label",
+    "class": "label",
+    "t": "time",
+    "timestamp": "time",
+    "gps_time": "time",
+    "gpstime": "time",
+}
+"""What others call the columns."""
+_FAR = 1e18  # no coordinate or time is as large; squares still fit into float64
+
+
+def names_of(log: Log) -> list[str]:
+    """Name the columns that a log has."""
+    absent = {name for name in ("intensity", "label") if getattr(log.returns, name) is None}
+    if log.returns.n_per_pulse == 1:
+        absent.add("return_number")
+    return [name for name in TYPES if name not in absent]
+
+
+def to_columns(log: Log, offset_m: NDArray[np.float64] | float = 0.0) -> Columns:
+    """Return the rows of a log's returns, with `offset_m` added to its coordinates."""
+    hit = log.returns.hit
+    pulse = np.nonzero(hit)[0]
+    points, origin_m = log.points() + offset_m, log.beams.origin_m[pulse] + offset_m
+    columns: Columns = dict(zip("xyz", points.T, strict=True))
+    columns |= {name: getattr(log.returns, name)[hit] for name in ("intensity", "label") if name in names_of(log)}
+    columns |= {"ring": log.beams.ring[pulse], "time": log.beams.time_ns[pulse] / 1e9, "sweep": log.beams.sweep[pulse]}
+    if hit.ndim == 2:
+        columns["return_number"] = np.nonzero(hit)[1] + 1
+    columns |= {f"vp_{axis}": origin_m[:, k] for k, axis in enumerate("xyz")}
+    return {name: columns[name].astype(kind) for name, kind in TYPES.items() if name in columns}
+
+
+def to_rows(columns: Columns) -> NDArray[Any]:
+    """Return columns as one structured array."""
+    kinds = [(name, column.dtype) for name, column in columns.items()]
+    rows = np.empty(len(columns["x"]), kinds)
+    for name, column in columns.items():
+        rows[name] = column
+    return rows
+
+
+def named(columns: Columns, path: object) -> Columns:
+    """Give columns our names, and leave out points that are not finite.
+
+    Raises:
+        FileError: x, y or z is missing, or a column is no list of numbers.
+    """
+    lower = {name.lower(): column for name, column in columns.items()}
+    found = {_ALIASES.get(name, name): column for name, column in lower.items()} | {
+        name: column for name, column in lower.items() if name in TYPES
+    }
+    for axis in "xyz":
+        if axis not in found:
+            raise FileError(f"{path}: field '{axis}' is missing (has {', '.join(columns) or 'none'})")
+    kept = {name: np.asarray(column) for name, column in found.items() if name in TYPES}
+    n = len(kept["x"])
+    for name, column in kept.items():
+        if column.shape != (n,) or column.dtype.kind not in "biuf":
+            raise FileError(f"{path}: field '{name}' is no list of {n} numbers")
+    good = np.ones(n, np.bool_)
+    for name in ("x", "y", "z", "time", "vp_x", "vp_y", "vp_z"):
+        if name in kept:
+            good &= np.abs(kept[name].astype(np.float64)) < _FAR  # also drops NaN
+    return {name: column[good] for name, column in kept.items()}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Viewpoints:
+    """Where beams began, of points that do not say so themselves, in the coordinates of the file."""
+
+    scanner_m: NDArray[np.float64] | None = None
+    """(3,) of a scanner that stood still."""
+    trajectory: Trajectory | None = None
+    """Of a moving one; points need times."""
+
+    def of(self, columns: Columns, path: object) -> NDArray[np.float64]:
+        """Return (N, 3) origins.
+
+        Raises:
+            FileError: nothing tells where the points were seen from, or they lie outside the trajectory's times.
+        """
+        if self.trajectory is not None:
+            if "time" not in columns:
+                raise FileError(f"{path}: its points have no times to find them on the trajectory; give scanner_m=")
+            time_ns = times_ns(columns["time"], path)
+            first, last = self.trajectory.start_ns, self.trajectory.end_ns
+            outside = int(np.count_nonzero((time_ns < first) | (time_ns > last)))
+            if outside:
+                raise FileError(
+                    f"{path}: {outside:,} of {len(time_ns):,} points have times outside the trajectory, which spans "
+                    f"{first / 1e9:.3f} to {last / 1e9:.3f} s (the points {time_ns.min() / 1e9:.3f} to "
+                    f"{time_ns.max() / 1e9:.3f} s); give one that covers them"
+                )
+            return self.trajectory.at(time_ns)[0]
+        if self.scanner_m is not None:
+            return np.broadcast_to(self.scanner_m, (len(columns["x"]), 3))
+        if all(f"vp_{axis}" in columns for axis in "xyz"):
+            return np.stack([columns[f"vp_{axis}"].astype(np.float64) for axis in "xyz"], axis=1)
+        raise FileError(
+            f"{path}: holds points but not where they were seen from; give scanner_m=[x, y, z] or a trajectory"
+        )
+
+
+def times_ns(time_s: NDArray[Any], path: object) -> NDArray[np.int64]:
+    """Convert seconds to nanoseconds. Raises FileError if they do not fit."""
+    if np.abs(time_s).max(initial=0) > 9e9:
+        raise FileError(f"{path}: field 'time' is not in seconds (found {np.abs(time_s).max():g})")
+    return np.rint(time_s.astype(np.float64) * 1e9).astype(np.int64)
+
+
+PulseOf = Callable[[Columns], NDArray[np.int64]]
+"""Says which pulse each row belongs to: (N,) from 0, never decreasing, the rows of a pulse nearest first."""
+
+
+def consecutive(columns: Columns) -> NDArray[np.int64]:
+    """Rows follow each other, a new pulse begins at return 1 or at another time, ring or sweep."""
+    number = columns.get("return_number")
+    if number is None:
+        return np.arange(len(columns["x"]))
+    starts = number[1:].astype(np.int64) != number[:-1].astype(np.int64) + 1
+    for name in ("time", "ring", "sweep"):
+        if name in columns:
+            starts |= columns[name][1:] != columns[name][:-1]
+    return np.concatenate([[0], np.cumsum(starts)])[: len(columns["x"])].astype(np.int64)
+
+
+def to_log(
+    columns: Columns,
+    origin_m: NDArray[np.float64],
+    pulse: NDArray[np.int64],
+    settings: Settings,
+    sweep: int,
+    path: object,
+) -> Log:
+    """Make a log of one sweep.
+
+    Args:
+        columns: rows of returns, in the coordinates of the file.
+        origin_m: (N, 3) where their beams began, in the same coordinates.
+        pulse: (N,) which pulse each row belongs to, see `PulseOf`.
+        settings: limits and map origin, which is subtracted.
+        sweep: its number.
+        path: for errors.
+    """
+    points = np.stack([columns[axis].astype(np.float64) for axis in "xyz"], axis=1)
+    along = points - origin_m
+    range_m = np.linalg.norm(along, axis=1)
+    inside = (range_m > max(settings.min_range_m, 1e-4)) & (range_m <= settings.max_range_m)
+    columns = {name: column[inside] for name, column in columns.items()}
+    along, range_m, origin_m, pulse = along[inside], range_m[inside], origin_m[inside], pulse[inside]
+    order = np.lexsort([range_m, pulse])
+    first = np.concatenate([[True], np.diff(pulse[order]) > 0])[: len(order)]
+    row_pulse = np.cumsum(first) - 1
+    head = order[first]
+    slot = np.arange(len(order)) - np.flatnonzero(first)[row_pulse] if len(order) else row_pulse
+    last = order[np.concatenate([np.flatnonzero(first)[1:] - 1, [len(order) - 1]])] if len(order) else order
+    time_ns = times_ns(columns["time"][head], path) if "time" in columns else np.zeros(len(head), np.int64)
+    ring = columns["ring"][head] if "ring" in columns else np.zeros(len(head))
+    beams = Beams(
+        origin_m[head] - settings.map_origin_m,
+        # The farthest return tells the direction best: coordinates are rounded.
+        (along[last] / range_m[last, None]).astype(np.float32),
+        time_ns,
+        np.clip(ring, 0, 65535).astype(np.uint16),
+        np.full(len(head), sweep, np.int32),
+        pulse_ids(sweep, len(head)),
+    )
+    keep = slot < settings.n_per_pulse
+    at = row_pulse[keep], slot[keep]
+    return settings.log(beams, _returns(columns, order[keep], range_m, at, len(head), settings))
+
+
+def _returns(
+    columns: Columns,
+    rows: NDArray[np.intp],
+    range_m: NDArray[np.float64],
+    at: tuple[NDArray[np.intp], NDArray[np.intp]],
+    n_pulses: int,
+    settings: Settings,
+) -> Returns:
+    shape = (n_pulses, settings.n_per_pulse)
+    grid = np.full(shape, np.inf, np.float32)
+    grid[at] = range_m[rows]
+    beside: dict[str, NDArray[Any]] = {}
+    for name in settings.arrays:
+        column = np.full(shape, BLANK[name])
+        values = columns[name][rows]
+        column[at] = values if name == "intensity" else np.clip(values, 0, 65535)
+        beside[name] = column
+    if settings.n_per_pulse == 1:
+        grid, beside = grid[:, 0], {name: column[:, 0] for name, column in beside.items()}
+    return Returns(grid, **beside)

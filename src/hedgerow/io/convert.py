@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Copy a log from one format to another, sweep by sweep, in bounded memory."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hedgerow.arrays import Numbers
+from hedgerow.errors import FileError
+from hedgerow.frames import Trajectory
+from hedgerow.io import open_sink
+from hedgerow.io.source import LogSource
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """What was copied."""
+
+    n_sweeps: int
+    n_beams: int
+    n_returns: int
+    metadata: dict[str, Any]
+    """That of the log read, for example how its missing returns were recovered."""
+
+
+def convert(
+    source: LogSource,
+    path: str | Path,
+    *,
+    format: str | None = None,
+    sweeps: Numbers | None = None,
+    trajectory: Trajectory | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Converted:
+    """Write a log that was opened with `open_log` to another file, completely or not at all.
+
+    Args:
+        source: what to read.
+        path: what to write; an old one is replaced.
+        format: name of the format to write. Default: by the suffix of `path`.
+        sweeps: a number, a range or a list of sweep numbers; default all.
+        trajectory: T_map_sensor, for formats that store sweeps in the frame of the sensor. Default: the source's own.
+        progress: called with the number of sweeps done.
+
+    Raises:
+        FileError: the source is damaged, has none of the sweeps, or the target cannot be written.
+    """
+    if Path(path).resolve() == source.path.resolve():
+        raise FileError(f"{path}: is what is being read; write to another name")
+    n_sweeps = n_beams = n_returns = 0
+    with open_sink(path, format=format, trajectory=trajectory or source.trajectory) as sink:
+        for _, log in source.iter_sweeps(sweeps):
+            sink.append(log)
+            n_sweeps, n_beams = n_sweeps + 1, n_beams + len(log)
+            n_returns += int(np.count_nonzero(log.returns.hit))
+            if progress is not None:
+                progress(n_sweeps)
+        if n_sweeps == 0:
+            raise FileError(f"{source.path}: holds none of the sweeps asked for; nothing was written")
+    return Converted(n_sweeps, n_beams, n_returns, source.metadata)

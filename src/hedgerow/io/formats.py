@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of log formats, and how one is told from another: by suffix for files, by content for folders.
+
+Only data and path checks, so that listing the formats loads no reader. How to add one: see `hedgerow.io`.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from hedgerow.errors import FileError, MissingPackage
+
+_PLACING = ("trajectory", "mount", "sensor", "min_range_m", "max_range_m", "map_origin_m")
+_CLOUDS = ("recover", "compensated", "elevation_bias_deg")
+_BAG = (*_PLACING, "recover", "compensated", "rate_hz", "static", "topic", "pose_topic", "map_frame")
+EXTRA = "formats"
+"""Name of the optional dependencies that all formats need together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One row of the table."""
+
+    name: str
+    """What --from and --to call it."""
+    about: str
+    """What it is, in a few words."""
+    module: str
+    """Has open_log(path, options) if it reads and log_sink(path, trajectory) if it writes."""
+    suffixes: tuple[str, ...] = ()
+    """Of files; and of folders that are written."""
+    markers: tuple[str, ...] = ()
+    """Patterns of which one must match something in a folder for it to be of this format."""
+    magic: tuple[bytes, ...] = ()
+    """How its files begin, if that tells."""
+    options: tuple[str, ...] = ()
+    """Fields of ReadOptions that reading takes."""
+    reads: bool = True
+    writes: bool = True
+    packages: tuple[str, ...] = ()
+    """Optional packages that it imports."""
+    extra: str = EXTRA
+    """Name of the optional dependencies that have them."""
+
+
+FORMATS = (
+    Format(
+        "parquet",
+        "Hedgerow's own: file *.parquet, or folder *.log of parts",
+        "hedgerow.io.parquet",
+        (".parquet", ".log", ""),
+        ("part-*.parquet",),
+        (b"PAR1",),
+    ),
+    Format(
+        "kitti-raw",
+        "KITTI raw drive folder (..._sync): velodyne_points, oxts, calibration beside it",
+        "hedgerow.io.kitti_raw",
+        markers=("velodyne_points/data",),
+        options=(*_PLACING, *_CLOUDS),
+        writes=False,
+    ),
+    Format(
+        "kitti",
+        "KITTI odometry or SemanticKITTI sequence folder: velodyne, poses.txt, times.txt, calib.txt, labels",
+        "hedgerow.io.kitti_sequence",
+        markers=("velodyne/*.bin",),
+        options=(*_PLACING, *_CLOUDS, "rate_hz"),
+    ),
+    Format(
+        "pcd-folder",
+        "folder of PCD files, one per sweep in the frame of the sensor, and a trajectory (poses.tum in it)",
+        "hedgerow.io.pcd_folder",
+        markers=("*.pcd",),
+        options=(*_PLACING, *_CLOUDS, "rate_hz"),
+        packages=("pypcd4",),
+    ),
+    Format(
+        "pcd",
+        "a single PCD file in map coordinates",
+        "hedgerow.io.pcd",
+        (".pcd",),
+        magic=(b"# .PCD", b"VERSION"),
+        options=(*_PLACING, "scanner_m"),
+        packages=("pypcd4",),
+    ),
+    Format(
+        "ply",
+        "a PLY file of points in map coordinates",
+        "hedgerow.io.ply",
+        (".ply",),
+        magic=(b"ply",),
+        options=(*_PLACING, "scanner_m"),
+        packages=("trimesh",),
+    ),
+    Format(
+        "las",
+        "LAS or LAZ file: return numbers, classes, GPS time",
+        "hedgerow.io.las",
+        (".las", ".laz"),
+        magic=(b"LASF",),
+        options=(*_PLACING, "scanner_m"),
+        packages=("laspy",),
+    ),
+    Format(
+        "mcap",
+        "ROS 2 recording in one MCAP file: PointCloud2 or Velodyne packets, with TF, odometry or a trajectory",
+        "hedgerow.io.ros.log",
+        (".mcap",),
+        magic=(b"\x89MCAP0\r\n",),
+        options=_BAG,
+        packages=("rosbags",),
+        extra="ros",
+    ),
+    Format(
+        "ros1",
+        "ROS 1 bag: PointCloud2 or Velodyne packets, with TF, odometry or a trajectory",
+        "hedgerow.io.ros.log",
+        (".bag",),
+        magic=(b"#ROSBAG V2.0\n",),
+        options=_BAG,
+        packages=("rosbags",),
+        extra="ros",
+    ),
+    Format(
+        "ros2",
+        "ROS 2 recording: folder with metadata.yaml and .db3 or .mcap files, or one .db3 file",
+        "hedgerow.io.ros.log",
+        (".db3",),
+        markers=("metadata.yaml",),
+        magic=(b"SQLite format 3\x00",),
+        options=_BAG,
+        writes=False,
+        packages=("rosbags",),
+        extra="ros",
+    ),
+    Format(
+        "pcap",
+        "captured packets (pcap, pcapng) of a Velodyne, or of an Ouster with its metadata JSON; and a trajectory",
+        "hedgerow.io.pcap.log",
+        (".pcap", ".pcapng"),
+        magic=(b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\xc3\xd4", b"\x4d\x3c\xb2\xa1", b"\xa1\xb2\x3c\x4d", b"\x0a\x0d\x0d\x0a"),
+        options=(*_PLACING, "static", "metadata"),
+        writes=False,
+    ),
+)
+BY_NAME = {each.name: each for each in FORMATS}
+
+
+def format_of(path: str | Path, name: str | None = None, *, reading: bool) -> Format:
+    """Find out the format of a file or folder.
+
+    Args:
+        path: to read, or to write.
+        name: of the format, to say rather than guess.
+        reading: whether it is to be read; then it must exist, and a folder is told by its content.
+
+    Raises:
+        FileError: it is missing, its format unknown, or not one that can be read or written.
+    """
+    path = Path(path)
+    if reading and not path.exists():
+        raise FileError(f"{path}: no such file or folder")
+    if name is not None:
+        found = BY_NAME.get(name)
+        if found is None:
+            raise FileError(f"{name}: there is no such format; there are {', '.join(BY_NAME)}")
+    else:
+        found = _of_folder(path) if reading and path.is_dir() else _of_suffix(path)
+        if reading and path.is_file():
+            _require_magic(path, found)
+    if not (found.reads if reading else found.writes):
+        able = [each.name for each in FORMATS if (each.reads if reading else each.writes)]
+        raise FileError(f"{path}: {found.name} cannot be {'read' if reading else 'written'}; use {', '.join(able)}")
+    return found
+
+
+def module_of(found: Format) -> Any:
+    """Import the module of a format.
+
+    Raises:
+        MissingPackage: a package that it needs is not installed.
+    """
+    for package in found.packages:
+        optional(package, found.name, found.extra)
+    return import_module(found.module)
+
+
+def optional(package: str, wanted_for: str, extra: str = EXTRA) -> Any:
+    """Import an optional package.
+
+    Raises:
+        MissingPackage: it is not installed; has the pip line.
+    """
+    try:
+        return import_module(package)
+    except ImportError as error:
+        raise MissingPackage(
+            f"{wanted_for}: needs the package {package}, which is not installed; "
+            f"install it with: pip install 'hedgerow[{extra}]'"
+        ) from error
+
+
+def suffixes(formats: Iterable[Format] = FORMATS) -> dict[str, Format]:
+    """Return the format of each suffix; the first of the table wins."""
+    return {suffix: each for each in reversed(tuple(formats)) for suffix in each.suffixes}
+
+
+def _of_suffix(path: Path) -> Format:
+    known = suffixes()
+    suffix = path.suffix.lower()
+    if suffix not in known:
+        listed = ", ".join(sorted(name for name in known if name))
+        raise FileError(f"{path}: unknown kind of file, suffix {suffix or '(none)'}; known are {listed}")
+    return known[suffix]
+
+
+def _of_folder(path: Path) -> Format:
+    for each in FORMATS:
+        if any(next(path.glob(marker), None) for marker in each.markers):
+            return each
+    looked = "; ".join(f"{each.name}: {' or '.join(each.markers)}" for each in FORMATS if each.markers)
+    raise FileError(f"{path}: the folder holds no log that is known (looked for {looked})")
+
+
+def _require_magic(path: Path, expected: Format) -> None:
+    """Refuse a file that begins like one of another format: it was given the wrong suffix."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(16)
+    except OSError as error:
+        raise FileError(f"{path}: cannot read ({error.strerror or error})") from error
+    if not expected.magic or head.startswith(expected.magic):
+        return
+    others = [each for each in FORMATS if each.magic and head.startswith(each.magic)]
+    if head.startswith(b"PK\x03\x04"):
+        raise FileError(f"{path}: is a zip archive, not {expected.name}; unpack it first")
+    if others:
+        known = " or ".join(others[0].suffixes)
+        raise FileError(f"{path}: is {others[0].name} by its first bytes, not {expected.name}; rename it to {known}")

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""LAS and LAZ files, read a million points at a time with laspy (LAZ by lazrs).
+
+Returns of one pulse share their GPS time and have different return numbers; where the times are too coarse to tell
+pulses apart, every point is a pulse of its own. Classes become labels. A pulse needs the place where it was fired: the
+position of a scanner that stood still (scanner_m), or a trajectory by time (Unix time if the file has adjusted standard
+GPS time, else seconds as in the file), both in the coordinates of the file. Missing returns are not in such files.
+"""
+
+import logging
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.arrays import Numbers, among
+from hedgerow.errors import FileError, InputError
+from hedgerow.io.cloud_header import header_of, settings_of, viewpoints_of
+from hedgerow.io.columns import Columns, consecutive, named, to_log
+from hedgerow.io.foreign import reading
+from hedgerow.io.formats import optional
+from hedgerow.io.las_writer import RECORD_ID, USER_ID, unix_s
+from hedgerow.io.las_writer import log_sink as log_sink
+from hedgerow.io.options import ReadOptions
+from hedgerow.io.source import SweepSource
+from hedgerow.log import Log
+
+_AT_ONCE = 1_000_000
+_MOST_POINTS_PER_BYTE = 200  # of LAZ: identical points pack well
+_EXTRA = ("ring", "sweep", "label", "vp_x", "vp_y", "vp_z")
+
+
+def open_log(path: str | Path, options: ReadOptions) -> "LasFile":
+    """Open a LAS or LAZ file; see `options.ReadOptions`.
+
+    Raises:
+        FileError: damaged, no points, or nothing tells where they were seen from.
+    """
+    return LasFile(Path(path), options)
+
+
+class LasFile(SweepSource):
+    """A log read from a LAS or LAZ file: sweeps as Hedgerow wrote them, else a sweep for each million points."""
+
+    def __init__(self, path: Path, options: ReadOptions) -> None:
+        """Read the header and the first points."""
+        self._laspy: Any = optional("laspy", "las")
+        logging.getLogger("laspy").addHandler(logging.NullHandler())  # it would print what is raised anyway
+        with reading(path, "a LAS or LAZ file"), self._laspy.open(path) as file:
+            header = file.header
+            _require_size(path, header)
+            texts = [vlr.record_data for vlr in header.vlrs if (vlr.user_id, vlr.record_id) == (USER_ID, RECORD_ID)]
+            self._standard_time = header.global_encoding.gps_time_type.value == 1
+            self._n_points = int(header.point_count)
+            n_returns = int(np.flatnonzero(np.asarray(header.number_of_points_by_return)).max(initial=0)) + 1
+        self._own = header_of(texts[0].decode("utf-8", "replace"), path) if texts else {}
+        self.path = path
+        first = next(self._chunks(1000))
+        known = {"n_per_pulse": n_returns} | self._own
+        super().__init__(path, settings_of(known, first, options, "las"))
+        self._viewpoints = viewpoints_of(options)
+        self._viewpoints.of(first, path)  # refuse now what cannot be placed
+        self._sweeps: NDArray[np.int32] | None = None
+
+    @property
+    def sweeps(self) -> NDArray[np.int32]:
+        """Sweep numbers that occur, ascending; the file is read through to find out, if Hedgerow wrote it."""
+        if self._sweeps is None:
+            numbers = np.arange(-(-self._n_points // _AT_ONCE), dtype=np.int32)
+            if self._own:
+                found = [np.unique(chunk["sweep"]) for chunk in self._chunks(_AT_ONCE) if "sweep" in chunk]
+                numbers = np.unique(np.concatenate(found)).astype(np.int32) if found else np.zeros(1, np.int32)
+            self._sweeps = numbers
+        return self._sweeps
+
+    def iter_sweeps(self, sweeps: Numbers | None = None) -> Iterator[tuple[int, Log]]:
+        """Give (sweep number, its log) in ascending order, with one sweep in memory at a time."""
+        pieces = self._by_sweep() if self._own else enumerate(self._by_time())
+        for number, columns in pieces:
+            if not among(np.array([number]), sweeps)[0]:
+                continue
+            pulse = consecutive(columns) if self._own else pulses_by_time(columns)
+            try:
+                origin_m = self._viewpoints.of(columns, self.path)
+                yield number, to_log(columns, origin_m, pulse, self.settings, number, self.path)
+            except InputError as error:
+                raise FileError(f"{self.path}: {error}") from error
+
+    def _by_time(self) -> Iterator[Columns]:
+        """Give chunks that end between two pulses: rows of the last time wait for the next chunk."""
+        waiting: Columns | None = None
+        for chunk in self._chunks(_AT_ONCE):
+            if waiting is None:
+                waiting = chunk
+                continue
+            cut = len(waiting["x"])
+            if "time" in waiting and cut:
+                other = np.flatnonzero(waiting["time"] != waiting["time"][-1])
+                cut = int(other[-1]) + 1 if len(other) else cut
+            yield {name: column[:cut] for name, column in waiting.items()}
+            waiting = _joined([{name: column[cut:] for name, column in waiting.items()}, chunk])
+        if waiting is not None:
+            yield waiting
+
+    def _by_sweep(self) -> Iterator[tuple[int, Columns]]:
+        """Give the sweeps that Hedgerow wrote one after the other."""
+        waiting: list[Columns] = []
+        for chunk in self._chunks(_AT_ONCE):
+            if not len(chunk["x"]):
+                continue
+            number = chunk["sweep"] if "sweep" in chunk else np.zeros(len(chunk["x"]), np.int32)
+            bounds = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(number)]
+            for start, stop in pairwise(bounds):
+                piece = {name: column[start:stop] for name, column in (chunk | {"sweep": number}).items()}
+                if waiting and waiting[-1]["sweep"][-1] != number[start]:
+                    yield int(waiting[0]["sweep"][0]), _joined(waiting)
+                    waiting = []
+                waiting.append(piece)
+        if waiting:
+            yield int(waiting[0]["sweep"][0]), _joined(waiting)
+
+    def _chunks(self, n_points: int) -> Iterator[Columns]:
+        n_read = 0
+        with reading(self.path, "a LAS or LAZ file"), self._laspy.open(self.path) as file:
+            chunks = file.chunk_iterator(n_points)
+            while n_read < self._n_points:
+                points = next(chunks, None)
+                if points is None or not len(points):
+                    raise FileError(
+                        f"{self.path}: ends after {n_read:,} of {self._n_points:,} points; was its copying interrupted?"
+                    )
+                n_read += len(points)
+                yield self._columns(points)
+
+    def _columns(self, points: Any) -> Columns:
+        names = set(points.point_format.dimension_names)
+        columns: Columns = {axis: np.asarray(getattr(points, axis)) for axis in "xyz"}
+        columns["intensity"] = np.asarray(points["intensity"]) / float(self._own.get("intensity_scale", 1.0))
+        columns["label"] = np.asarray(points["classification"])
+        columns["return_number"] = np.maximum(np.asarray(points["return_number"]), 1)
+        if "gps_time" in names:
+            time_s = np.asarray(points["gps_time"])
+            columns["time"] = unix_s(time_s) if self._standard_time else time_s
+        columns |= {name: np.asarray(points[name]) for name in _EXTRA if name in names}
+        return named(columns, self.path)
+
+
+def pulses_by_time(columns: Columns) -> NDArray[np.int64]:
+    """Return which pulse each row belongs to: rows of one time with different return numbers are one pulse."""
+    if "time" not in columns:
+        return consecutive(columns)
+    n = len(columns["x"])
+    order = np.lexsort([columns["return_number"], columns["time"]])
+    time, number = columns["time"][order], columns["return_number"][order]
+    starts = np.concatenate([[True], time[1:] != time[:-1]])[:n]
+    group = np.cumsum(starts) - 1
+    again = np.concatenate([[False], ~starts[1:] & (number[1:] == number[:-1])])[:n]
+    coarse = np.zeros(int(group[-1]) + 1 if n else 0, np.bool_)
+    coarse[group[again]] = True
+    pulse = np.empty(n, np.int64)
+    pulse[order] = np.cumsum(starts | coarse[group])
+    return pulse
+
+
+def _joined(parts: list[Columns]) -> Columns:
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _require_size(path: Path, header: Any) -> None:
+    n_points, size = int(header.point_count), path.stat().st_size
+    if n_points == 0:
+        raise FileError(f"{path}: holds no points")
+    most = size * _MOST_POINTS_PER_BYTE if header.are_points_compressed else size // int(header.point_format.size)
+    if n_points > most:
+        raise FileError(
+            f"{path}: its header says {n_points:,} points, which {size:,} bytes cannot hold; is it cut off?"
+        )

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Everything that can be said about a recording that its files do not say themselves.
+
+One list for all formats, for `open_log(path, trajectory="poses.tum")` and `hedgerow convert --set NAME=VALUE`. A format
+takes only some of them (the table in formats.py says which) and refuses the others.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from hedgerow.errors import InputError
+from hedgerow.frames import Pose, Trajectory
+from hedgerow.io.source import Settings
+
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class ReadOptions(BaseModel):
+    """How to read a log that is not in Hedgerow's own format."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, arbitrary_types_allowed=True)
+
+    trajectory: Trajectory | str | Path | None = None
+    """Poses of the sensor (with mount: of the vehicle) in the map: a trajectory, or a file of one."""
+    mount: list[Finite] | None = Field(default=None, min_length=6, max_length=6)
+    """Where the sensor sits on what the trajectory describes: x y z [m], roll pitch yaw [degrees]."""
+    scanner_m: list[Finite] | None = Field(default=None, min_length=3, max_length=3)
+    """Position of a scanner that stood still, in the coordinates of the cloud [m]."""
+    sensor: str | None = None
+    """Name in the catalogue (hedgerow sensors). Default: what the files say, or what is usual for the format."""
+    rate_hz: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """Sweeps per second, where the files do not say when a sweep started and ended."""
+    min_range_m: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """Returns nearer than this are taken for the vehicle and left out with their beams."""
+    max_range_m: float | None = Field(default=None, gt=0)
+    """No return means nothing nearer than this. Default: that of the sensor, or of the format."""
+    recover: Literal["auto", "yes", "no"] = "auto"
+    """Whether to work out rings and missing returns of clouds that have none: yes refuses if it is not sure."""
+    compensated: bool | None = None
+    """Whether the motion of the vehicle was already taken out of the clouds. Default: what is usual for the format."""
+    elevation_bias_deg: Finite | None = Field(default=None, ge=-5, le=5)
+    """Added to the elevation of all beams. Default: 0.205 for KITTI, whose calibration is off by that, else 0."""
+    map_origin_m: list[Finite] | None = Field(default=None, min_length=3, max_length=3)
+    """Subtracted from outer coordinates to get those of the map [m]. Default: near the first point or pose."""
+
+    topic: str | None = None
+    """Topic of the clouds or packets in a bag. Default: the only one there."""
+    pose_topic: str | None = None
+    """Topic of the poses in a bag: odometry, poses, or /tf. Default: /tf, else the only other one."""
+    map_frame: str | None = None
+    """Frame of TF that is the map. Default: map, else odom, else world, else the top of the tree."""
+    static: bool = False
+    """The sensor stood still: at the origin, or where mount says."""
+    metadata: str | Path | None = None
+    """JSON that an Ouster lidar told about itself. Default: the file beside the capture with the same name."""
+
+    def applied(self, settings: Settings) -> Settings:
+        """Return settings with those of the options that are given."""
+        given: dict[str, Any] = {
+            "sensor": self.sensor,
+            "min_range_m": self.min_range_m,
+            "max_range_m": self.max_range_m,
+        }
+        changes = {name: value for name, value in given.items() if value is not None}
+        return replace(settings, **changes)
+
+    @property
+    def mount_pose(self) -> Pose:
+        """T_base_sensor of `mount`, or the identity."""
+        if self.mount is None:
+            return Pose()
+        return Pose.from_xyz_rpy(self.mount[:3], np.deg2rad(self.mount[3:]))
+
+    def sensor_trajectory(self) -> Trajectory | None:
+        """Return T_map_sensor, read from its file if need be, or None if no trajectory is given."""
+        if self.trajectory is None:
+            return None
+        if isinstance(self.trajectory, Trajectory):
+            return self.trajectory @ self.mount_pose
+        from hedgerow.io import read_trajectory
+
+        return read_trajectory(self.trajectory) @ self.mount_pose
+
+
+def read_options(given: dict[str, Any], taken: tuple[str, ...], name: str) -> ReadOptions:
+    """Check options for a format.
+
+    Args:
+        given: the options by name; None means not given.
+        taken: those that the format takes.
+        name: of the format, for the error.
+
+    Raises:
+        InputError: unknown, of another type, out of bounds, or not for this format.
+    """
+    given = {key: value for key, value in given.items() if value is not None}
+    for key in given:
+        if key not in ReadOptions.model_fields:
+            raise InputError(f"{key}: there is no such option; there are {', '.join(ReadOptions.model_fields)}")
+        if key not in taken:
+            raise InputError(f"{key}: {name} does not take this option; it takes {', '.join(taken) or 'none'}")
+    try:
+        return ReadOptions(**given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"][:1])
+        raise InputError(f"{where}: {first['msg'][0].lower()}{first['msg'][1:]}, found {given.get(where)!r}") from None

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PCD files of the Point Cloud Library: read with pypcd4 (ascii, binary, compressed), written binary.
+
+One file is a log in map coordinates with the columns of columns.py. A folder of files is a log of one file per sweep in
+the frame of the sensor: see pcd_folder.py.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import FileError
+from hedgerow.frames import Trajectory
+from hedgerow.io.cloud_file import CloudFile, CloudFileWriter
+from hedgerow.io.cloud_header import MARK
+from hedgerow.io.columns import Columns
+from hedgerow.io.foreign import reading
+from hedgerow.io.formats import optional
+from hedgerow.io.options import ReadOptions
+
+_HEADER_BYTES = 1_000_000
+_MOST_COMPRESSED = 100  # LZF packs no more than 88 times
+
+
+def open_log(path: str | Path, options: ReadOptions) -> CloudFile:
+    """Open a single PCD file; see `options.ReadOptions`.
+
+    Raises:
+        FileError: damaged, no points, or nothing tells where they were seen from.
+    """
+    columns, text = read_pcd(Path(path))
+    return CloudFile(Path(path), columns, text, options, "pcd")
+
+
+def log_sink(path: str | Path, trajectory: Trajectory | None) -> "PcdWriter":
+    """Prepare to write a single PCD file; a trajectory is not needed, points have their viewpoints."""
+    return PcdWriter(path)
+
+
+class PcdWriter(CloudFileWriter):
+    """Appends points to a binary PCD file."""
+
+    def header(self, rows: NDArray[Any], n_points: int, text: str) -> bytes:
+        """Return the header, the number of points padded to a fixed width."""
+        return pcd_header(rows, n_points, text)
+
+
+def pcd_header(rows: NDArray[Any], n_points: int, text: str = "") -> bytes:
+    """Return the header of a binary PCD file; its length does not depend on the number of points."""
+    kinds: Any = rows.dtype
+    columns = [kinds[name] for name in kinds.names]
+    lines = [
+        "# .PCD v0.7 - Point Cloud Data file format",
+        *([f"# {MARK}{text}"] if text else []),
+        "VERSION 0.7",
+        "FIELDS " + " ".join(kinds.names),
+        "SIZE " + " ".join(str(each.itemsize) for each in columns),
+        "TYPE " + " ".join(each.kind.upper() for each in columns),
+        "COUNT " + " ".join("1" for _ in columns),
+        f"WIDTH {n_points:<15d}",
+        "HEIGHT 1",
+        "VIEWPOINT 0 0 0 1 0 0 0",
+        f"POINTS {n_points:<15d}",
+        "DATA binary",
+    ]
+    return ("\n".join(lines) + "\n").encode("ascii")
+
+
+def read_pcd(path: Path) -> tuple[Columns, str | None]:
+    """Read a PCD file.
+
+    Returns:
+        Its columns by name, and the line that Hedgerow wrote into its header, if any.
+
+    Raises:
+        FileError: damaged, or shorter than its header says.
+    """
+    n_points, text = _require_size(path)
+    loader: Any = optional("pypcd4", "pcd")
+    with reading(path, "a PCD file"):
+        data = loader.PointCloud.from_path(path).pc_data
+        names: tuple[str, ...] = data.dtype.names or ()
+        columns: Columns = {
+            name: np.atleast_1d(data[name]).astype(data[name].dtype.newbyteorder("=")) for name in names
+        }
+    if any(column.shape != (n_points,) for column in columns.values()):
+        found = len(next(iter(columns.values()))) if columns else 0
+        raise FileError(f"{path}: holds {found} points but its header says {n_points}; was its copying interrupted?")
+    return columns, text
+
+
+def _require_size(path: Path) -> tuple[int, str | None]:
+    """Refuse a header that promises more than the file can hold; return the number of points and Hedgerow's line."""
+    with reading(path, "a PCD file"), path.open("rb") as file:
+        head = file.read(_HEADER_BYTES)
+    if not head:
+        raise FileError(f"{path}: the file is empty; was its writing or copying interrupted?")
+    fields: dict[str, list[str]] = {}
+    text: str | None = None
+    for line in head.decode("latin-1").splitlines():
+        if line.startswith(f"# {MARK}"):
+            text = line.removeprefix(f"# {MARK}")
+        name, *words = line.split() or [""]
+        fields.setdefault(name, words)
+        if name == "DATA":
+            break
+    try:
+        n_points = int(fields["POINTS"][0] if "POINTS" in fields else fields["WIDTH"][0])
+        counts = [int(each) for each in fields.get("COUNT", ["1"] * len(fields["SIZE"]))]
+        n_bytes = n_points * sum(int(a) * b for a, b in zip(fields["SIZE"], counts, strict=True))
+        kind = fields["DATA"][0].lower()
+    except (KeyError, IndexError, ValueError) as error:
+        raise FileError(f"{path}: not a PCD file, or its header is damaged ({error})") from None
+    size = path.stat().st_size
+    most = {"ascii": 8, "binary": 1, "binary_compressed": _MOST_COMPRESSED}.get(kind, 0) * size
+    if n_points < 0 or not 0 <= n_bytes <= most:
+        raise FileError(f"{path}: its header says {n_points} points, which {size} bytes cannot hold; is it cut off?")
+    return n_points, text

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A folder of PCD files, one per sweep in the frame of the sensor, with a trajectory.
+
+The time of a sweep is the name of its file in seconds (`1317042272.10.pcd`), or else the time of the pose with the same
+place in the trajectory. `time` of the points is in seconds, since 1970 or since the start of the sweep. The trajectory
+is given, or lies in the folder as poses.tum. What Hedgerow writes is motion-compensated and has a hedgerow.json.
+"""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import FileError
+from hedgerow.frames import Trajectory
+from hedgerow.io import tum
+from hedgerow.io.clouds import Cloud, CloudSource, Frame, Plan
+from hedgerow.io.columns import Columns, named, times_ns
+from hedgerow.io.folder_plan import folder_plan, known_sensor
+from hedgerow.io.options import ReadOptions
+from hedgerow.io.pcd import read_pcd
+from hedgerow.io.pcd_folder_writer import log_sink as log_sink
+from hedgerow.io.placing import stretched
+from hedgerow.io.sidecar import Sidecar, read_motion
+from hedgerow.io.source import Settings
+
+_RELATIVE_S = 1e4  # smaller times are since the start of the sweep
+_MARGIN_NS = 200_000_000
+
+
+def open_log(path: str | Path, options: ReadOptions) -> CloudSource:
+    """Open a folder of PCD files; see `options.ReadOptions`.
+
+    Raises:
+        FileError: damaged, no trajectory, or files without times.
+    """
+    path = Path(path)
+    files = sorted(path.glob("*.pcd"), key=lambda each: (len(each.stem.partition(".")[0]), each.stem))
+    sidecar = Sidecar.read(path)
+    poses = path / "poses.tum"
+    trajectory = options.sensor_trajectory() or (tum.read_trajectory(poses) if poses.exists() else None)
+    if trajectory is None:
+        raise FileError(f"{path}: PCD files do not say where the sensor was; give a trajectory, or put poses.tum there")
+    frames = _frames(path, files, trajectory, options, sidecar)
+    if options.trajectory is None and sidecar is not None:
+        trajectory = read_motion(path) or trajectory
+    starts = {frame.number: frame.start_ns for frame in frames}
+
+    def load(number: int) -> Cloud:
+        return _cloud(named(read_pcd(files[number])[0], files[number]), starts[number], files[number])
+
+    first = load(0)
+    arrays = [name for name in ("intensity", "label") if getattr(first, name) is not None]
+    settings, plan = _settings(options, sidecar, arrays)
+    return CloudSource(path, settings, stretched(trajectory, _MARGIN_NS), frames, load, plan)
+
+
+def _settings(options: ReadOptions, sidecar: Sidecar | None, arrays: list[str]) -> tuple[Settings, Plan]:
+    if sidecar is not None:
+        return options.applied(sidecar.settings(arrays)), folder_plan(options, sidecar, "pcd-folder")
+    sensor = known_sensor(options.sensor)
+    far = float("inf") if sensor is None else sensor.max_range_m
+    settings = Settings(sensor=options.sensor or "", max_range_m=far, arrays=arrays)
+    bias_rad = float(np.deg2rad(options.elevation_bias_deg or 0.0))
+    pattern = None if sensor is None else sensor.config.pattern
+    plan = Plan(
+        sensor,
+        start_rad=float(np.deg2rad(getattr(pattern, "start_azimuth_deg", 0.0))),
+        clockwise=pattern is None or pattern.turns == "clockwise",
+        compensated=bool(options.compensated),
+        times_by_laser=True,
+        elevation_bias_rad=bias_rad,
+        recover=options.recover,
+        metadata={"read_from": "pcd-folder"},
+    )
+    return options.applied(settings), plan
+
+
+def _frames(
+    path: Path, files: list[Path], trajectory: Trajectory, options: ReadOptions, sidecar: Sidecar | None
+) -> list[Frame]:
+    stamps = _stamps(path, files, trajectory)
+    stuck = np.flatnonzero(np.diff(stamps) <= 0)
+    if len(stuck):
+        later = int(stuck[0]) + 1
+        raise FileError(f"{files[later]}: its time is not later than that of {files[later - 1].name}")
+    half_ns = int(0.5e9 / options.rate_hz) if options.rate_hz else 0
+    spans = {} if sidecar is None else sidecar.spans_ns
+    frames: list[Frame] = []
+    for number, stamp in enumerate(map(int, stamps)):
+        first, last = spans.get(str(number), (stamp - half_ns, stamp + half_ns))
+        frames.append(Frame(number, first, last, stamp))
+    return frames
+
+
+def _stamps(path: Path, files: list[Path], trajectory: Trajectory) -> NDArray[np.int64]:
+    if all("." in file.stem and file.stem.replace(".", "", 1).isdecimal() for file in files):
+        return times_ns(np.array([float(file.stem) for file in files]), path)
+    if len(files) != len(trajectory):
+        raise FileError(
+            f"{path}: {len(files)} files but {len(trajectory)} poses; name the files by their time in seconds, or give "
+            "a trajectory with one pose for each"
+        )
+    return trajectory.time_ns
+
+
+def _cloud(columns: Columns, start_ns: int, path: Path) -> Cloud:
+    points = np.stack([columns[axis].astype(np.float64) for axis in "xyz"], axis=1)
+    time_ns: NDArray[np.int64] | None = None
+    if "time" in columns:
+        time_ns = times_ns(columns["time"], path)
+        if np.abs(columns["time"]).max(initial=0) < _RELATIVE_S and start_ns > 2 * _RELATIVE_S * 1e9:
+            time_ns = time_ns + start_ns
+    intensity = columns["intensity"].astype(np.float32) if "intensity" in columns else None
+    label = np.clip(columns["label"], 0, 65535).astype(np.uint16) if "label" in columns else None
+    ring = np.clip(columns["ring"], 0, 65535).astype(np.uint16) if "ring" in columns else None
+    return Cloud(points, intensity, label, ring, time_ns)

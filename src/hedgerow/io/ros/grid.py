@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Organised clouds: a cell for every firing, so that an empty cell is a missing return.
+
+Where an empty cell pointed follows from the others: all cells of a laser share an elevation, an azimuth to the rotor
+and a delay, all cells of a column the angle of the rotor and the time. How well the cells with points keep to that
+tells how sure the directions of the empty ones are.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.io.firings import Firings
+from hedgerow.io.recovery.lasers import fit_line
+from hedgerow.io.recovery.sweeps import NotRecovered
+from hedgerow.io.ros.points import Points
+
+SURE_RAD = np.deg2rad(0.3)
+"""Root mean square error of the directions above which empty cells are not believed: about a step of most lidars."""
+_MIN_POINTS = 20  # of a laser, to know where it points
+_MIN_COLUMNS = 8
+_ROUNDS = 8  # columns and lasers in turn; each is several times nearer than the one before
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Filled:
+    """The firings of a sweep, and how far the model of the grid is off where there are points."""
+
+    firings: Firings
+    rms_rad: float
+    share_empty: float
+
+
+def is_organised(points: Points) -> bool:
+    """Tell whether a cloud is a grid of lasers and columns."""
+    return min(points.xyz.shape[:2]) > 1
+
+
+def by_laser(points: Points) -> Points:
+    """Return the cloud with one laser per row: Velodyne's driver has them in columns, Ouster's in rows."""
+    height, width = points.xyz.shape[:2]
+    turned = height > width
+    if points.ring is not None:
+        turned = bool((points.ring[0] != points.ring[0, :1]).any()) and bool(
+            (points.ring[:, 0] == points.ring[0, 0]).all()
+        )
+    if not turned:
+        return points
+    return Points(
+        points.xyz.swapaxes(0, 1),
+        _turned(points.intensity),
+        _turned(points.ring),
+        _turned(points.time_ns),
+        _turned(points.label),
+    )
+
+
+def _turned(values: Any) -> Any:
+    return None if values is None else values.T
+
+
+def fill(points: Points, start_ns: int, end_ns: int) -> Filled:
+    """Work out every firing of an organised cloud.
+
+    Args:
+        points: in the sensor frame of their own instants; one laser per row.
+        start_ns, end_ns: when the sweep began and ended, for clouds without times.
+
+    Raises:
+        NotRecovered: the cells do not show lasers and columns.
+    """
+    hit = points.hit
+    if hit.shape[1] < _MIN_COLUMNS or hit.sum() < _MIN_POINTS:
+        raise NotRecovered(
+            f"the cloud is a grid of {hit.shape[0]} by {hit.shape[1]} cells with {int(hit.sum())} points"
+        )
+    origin, seen, model, known = _modelled(points.xyz, hit)
+    range_m = np.linalg.norm(seen, axis=-1)
+    seen = seen / np.where(range_m > 0, range_m, 1)[..., None]
+    rms = _rms((seen - model)[hit & known[:, None]])
+    if not rms < SURE_RAD:
+        raise NotRecovered(
+            f"the cells are {np.rad2deg(rms):.2f} degrees off the grid (needs {np.rad2deg(SURE_RAD):.1f})"
+        )
+    keep = hit | known[:, None]
+    time_ns = _cell_times(points.time_ns, hit, start_ns, end_ns)
+    order = np.argsort(time_ns[keep], kind="stable")
+
+    def sorted_(values: Any) -> Any:
+        return None if values is None else values[keep][order]
+
+    firings = Firings(
+        sorted_(origin),
+        sorted_(np.where(hit[..., None], seen, model)),
+        sorted_(np.where(hit, range_m, np.inf)[..., None]),
+        sorted_(_rings(points.ring, hit)),
+        sorted_(time_ns),
+        sorted_(None if points.intensity is None else points.intensity[..., None]),
+        sorted_(None if points.label is None else points.label[..., None]),
+    )
+    return Filled(firings, rms, float(1 - hit[keep].mean()))
+
+
+def _modelled(xyz: Floats, hit: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
+    """Return origins, points seen from there, modelled directions, (K, C, 3) each, and (K,) lasers that are known."""
+    xyz = np.where(hit[..., None], xyz, np.nan)
+    elevation, up, known = _elevations(xyz, hit)
+    model = _directions(elevation, _azimuths(np.arctan2(xyz[..., 1], xyz[..., 0]), hit))
+    origin = np.zeros_like(xyz)
+    origin[..., 2] = up[:, None]
+    return origin, xyz - origin, model, known
+
+
+def _rms(vectors: Floats) -> float:
+    return float(np.linalg.norm(vectors)) / len(vectors) ** 0.5 if len(vectors) else float("inf")
+
+
+def _elevations(xyz: Floats, hit: NDArray[np.bool_]) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Return elevation and height of each laser, and whether it has points enough to tell."""
+    n = len(xyz)
+    elevation, up = np.zeros(n), np.zeros(n)
+    known: NDArray[np.bool_] = np.count_nonzero(hit, axis=1) >= _MIN_POINTS
+    for k in np.flatnonzero(known):
+        elevation[k], up[k], _ = fit_line(xyz[k][hit[k]])
+    return elevation, up, known
+
+
+def _azimuths(azimuth: Floats, hit: NDArray[np.bool_]) -> Floats:
+    """Return the (K, C) azimuths of all cells: the rotor's at each column and a constant for each laser."""
+    of_laser = np.zeros(len(azimuth))
+    rotor, there = np.zeros(azimuth.shape[1]), _any(hit)
+    for _ in range(_ROUNDS):
+        rotor[there] = np.unwrap(_mean_angle(azimuth - of_laser[:, None], hit, axis=0)[there])
+        rotor = _filled(rotor, there)
+        of_laser = np.where(hit.any(axis=1), _mean_angle(azimuth - rotor, hit, axis=1), 0.0)
+    return rotor + of_laser[:, None]
+
+
+def _any(hit: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return the (C,) columns with a point."""
+    return np.count_nonzero(hit, axis=0) > 0
+
+
+def _mean_angle(angle: Floats, hit: NDArray[np.bool_], axis: int) -> Floats:
+    """Return the mean direction of angles where there are some."""
+    phase = np.where(hit, np.exp(1j * np.nan_to_num(angle)), 0)
+    return np.angle(phase.sum(axis=axis))
+
+
+def _filled(values: Floats, there: NDArray[np.bool_]) -> Floats:
+    """Fill in columns without any point: evenly between the others, and at the usual step beyond them."""
+    columns = np.flatnonzero(there)
+    known = values[there]
+    every = np.arange(len(values))
+    step = float(known[-1] - known[0]) / max(int(columns[-1] - columns[0]), 1)
+    before, after = np.minimum(every - columns[0], 0), np.maximum(every - columns[-1], 0)
+    return np.interp(every, columns, known) + step * (before + after)
+
+
+def _directions(elevation: Floats, azimuth: Floats) -> Floats:
+    flat = np.cos(elevation)[:, None]
+    up = np.broadcast_to(np.sin(elevation)[:, None], azimuth.shape)
+    return np.stack([flat * np.cos(azimuth), flat * np.sin(azimuth), up], axis=-1)
+
+
+def _cell_times(
+    time_ns: NDArray[np.int64] | None, hit: NDArray[np.bool_], start_ns: int, end_ns: int
+) -> NDArray[np.int64]:
+    """Return when each cell was fired; drivers do not all fill in the time of empty ones."""
+    n_columns = hit.shape[1]
+    if time_ns is None:
+        even = start_ns + np.linspace(0, end_ns - start_ns, n_columns, endpoint=False).astype(np.int64)
+        return np.broadcast_to(even, hit.shape).copy()
+    base = int(time_ns[hit].min())
+    since = np.where(hit, time_ns - base, 0).astype(np.float64)
+    there, late, column = _any(hit), np.zeros(len(hit)), np.zeros(n_columns)
+    for _ in range(_ROUNDS):
+        each = np.where(hit, since - late[:, None], 0).sum(axis=0) / np.maximum(hit.sum(axis=0), 1)
+        column = _filled(each, there)
+        late = np.where(hit, since - column, 0).sum(axis=1) / np.maximum(hit.sum(axis=1), 1)
+    model = base + np.rint(column + late[:, None]).astype(np.int64)
+    return np.where(hit, time_ns, model)
+
+
+def _rings(ring: NDArray[np.int64] | None, hit: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the ring of each cell: its row, or what the driver says; empty cells have that of their row."""
+    of_row: NDArray[np.int64] = np.arange(len(hit), dtype=np.int64)
+    if ring is not None:
+        for k in np.flatnonzero(hit.any(axis=1)):
+            of_row[k] = np.clip(np.median(ring[k][hit[k]]), 0, 65535)
+    return np.broadcast_to(of_row[:, None], hit.shape)

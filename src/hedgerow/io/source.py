@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""LogSource: a log that can be read sweep by sweep, whatever the format. LogSink: one that is being written.
+
+The Parquet `LogFile` is a LogSource. Readers of other formats derive from `SweepSource`, which needs one method,
+`iter_sweeps`, and gives `read`. Nothing but one sweep is in memory at a time.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, Self, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow import arrays
+from hedgerow.arrays import Numbers
+from hedgerow.errors import FileError
+from hedgerow.frames import Trajectory
+from hedgerow.log import Beams, Log, Returns
+
+PULSES_PER_SWEEP = 2**32
+"""Pulse ids of sweep n start at n times this, so that a sweep has the same ids whether it is read alone or not."""
+
+
+@runtime_checkable
+class LogSource(Protocol):
+    """A log on the disk, opened but not read."""
+
+    path: Path
+    sensor: str
+    min_range_m: float
+    max_range_m: float
+    map_origin_m: NDArray[np.float64]
+    metadata: dict[str, Any]
+    n_per_pulse: int
+    """Returns that a pulse can have."""
+    arrays: list[str]
+    """Which of intensity, label and element there are."""
+    trajectory: Trajectory | None
+    """T_map_sensor where the source knows it."""
+
+    @property
+    def sweeps(self) -> NDArray[np.int32]:
+        """Sweep numbers that occur, ascending; some formats must be read through to find out."""
+        ...
+
+    @property
+    def n_beams(self) -> int | None:
+        """How many pulses there are, or None if only reading tells."""
+        ...
+
+    def read(self, sweeps: Numbers | None = None) -> Log:
+        """Read all sweeps, or those with the given numbers."""
+        ...
+
+    def iter_sweeps(self, sweeps: Numbers | None = None) -> Iterator[tuple[int, Log]]:
+        """Give (sweep number, its log) in ascending order, with one sweep in memory at a time."""
+        ...
+
+
+class LogSink(AbstractContextManager["LogSink"]):
+    """A log being written; it appears when the `with` block ends well, and only then."""
+
+    _context: AbstractContextManager[None] | None = None
+
+    @abstractmethod
+    def _writing(self) -> AbstractContextManager[None]:
+        """Open a temporary beside the path; publish it after the block, or remove every trace of it after an error."""
+
+    def __enter__(self) -> Self:
+        """Open a temporary beside the path. Raises FileError if that is not possible."""
+        self._context = self._writing()
+        self._context.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        """Publish the log, or after an error remove every trace of it. Raises FileError if writing fails."""
+        return None if self._context is None else self._context.__exit__(kind, error, trace)
+
+    @abstractmethod
+    def append(self, log: Log) -> None:
+        """Write the pulses of a log, by custom one sweep.
+
+        Raises:
+            InputError: it does not fit to what was appended before.
+            FileError: it cannot be written.
+        """
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Settings:
+    """What all sweeps of a log have in common."""
+
+    sensor: str = ""
+    min_range_m: float = 0.0
+    max_range_m: float = float("inf")
+    map_origin_m: NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+    n_per_pulse: int = 1
+    arrays: list[str] = field(default_factory=list[str])
+
+    def log(self, beams: Beams, returns: Returns) -> Log:
+        """Make a log of these beams and returns."""
+        limits = self.min_range_m, self.max_range_m
+        return Log(beams, returns, self.sensor, *limits, self.map_origin_m, self.metadata)
+
+
+class SweepSource(ABC):
+    """Base of the readers: give it a path and settings, and `iter_sweeps`. A LogSource."""
+
+    def __init__(self, path: str | Path, settings: Settings, trajectory: Trajectory | None = None) -> None:
+        """Remember what is known before any sweep is read."""
+        self.path = Path(path)
+        self.settings = settings
+        self.sensor = settings.sensor
+        self.min_range_m, self.max_range_m = settings.min_range_m, settings.max_range_m
+        self.map_origin_m = settings.map_origin_m
+        self.metadata = settings.metadata
+        self.n_per_pulse = settings.n_per_pulse
+        self.arrays = settings.arrays
+        self.trajectory = trajectory
+
+    @property
+    @abstractmethod
+    def sweeps(self) -> NDArray[np.int32]:
+        """Sweep numbers that occur, ascending."""
+
+    @property
+    def n_beams(self) -> int | None:
+        """How many pulses there are; None, since only reading tells."""
+        return None
+
+    @abstractmethod
+    def iter_sweeps(self, sweeps: Numbers | None = None) -> Iterator[tuple[int, Log]]:
+        """Give (sweep number, its log) in ascending order, with one sweep in memory at a time.
+
+        Args:
+            sweeps: a number, a range or a list of those wanted; default all. Others are not read if that is possible.
+
+        Raises:
+            FileError: damaged, or its content is no valid log.
+        """
+
+    def read(self, sweeps: Numbers | None = None) -> Log:
+        """Read all sweeps, or those with the given numbers, into memory.
+
+        Raises:
+            FileError: damaged, or none of these sweeps are there.
+        """
+        parts = [log for _, log in self.iter_sweeps(sweeps)]
+        if not parts:
+            raise FileError(f"{self.path}: holds none of the sweeps asked for; it has {_listed(self.sweeps)}")
+        return Log.concatenate(parts) if len(parts) > 1 else parts[0]
+
+    def wanted(self, sweeps: Numbers | None) -> list[int]:
+        """Return the sweep numbers of this log that are asked for."""
+        return self.sweeps[arrays.among(self.sweeps, sweeps)].tolist()
+
+
+def pulse_ids(sweep: int, n: int) -> NDArray[np.int64]:
+    """Return the ids of the n pulses of a sweep."""
+    return np.arange(n, dtype=np.int64) + sweep * PULSES_PER_SWEEP
+
+
+def _listed(sweeps: NDArray[np.int32]) -> str:
+    return f"{sweeps[0]} to {sweeps[-1]}" if len(sweeps) else "none"

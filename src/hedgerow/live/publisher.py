@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The serving end of the Foxglove WebSocket: sweeps, transforms and answers out, client messages in.
+
+The Foxglove SDK speaks the protocol in threads of its own. A client that reads too slowly loses the oldest messages.
+"""
+
+import json
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from hedgerow.errors import InputError, SocketError
+from hedgerow.live.definitions import DEFINITIONS, POINT_CLOUD2, TF_MESSAGE
+from hedgerow.live.packages import live_package
+
+POINTS, TRANSFORMS, ANSWERS, POSES = "/points", "/tf", "/answers", "/pose"
+"""Topics: three to listen to, one to publish poses on."""
+MAP_FRAME, SENSOR_FRAME = "map", "lidar"
+LOOPBACK = "127.0.0.1"
+PORT = 8765
+"""Where Foxglove looks first."""
+
+# Most messages that wait for a slow client, about ten sweeps with what belongs to them. The SDK's 1,024 would be 3 GB
+# of an HDL-64E's clouds.
+_BACKLOG = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to listen."""
+
+    host: str = LOOPBACK
+    """Only this machine unless another one is named; 0.0.0.0 is everywhere."""
+    port: int = PORT
+    """0 takes a free one."""
+
+    def __post_init__(self) -> None:
+        """Check the port."""
+        if not 0 <= self.port <= 65535:
+            raise InputError(f"port: expected 0 to 65535, found {self.port}")
+
+
+@dataclass(frozen=True, slots=True)
+class ClientMessage:
+    """What a client published."""
+
+    topic: str
+    """On this topic."""
+    encoding: str
+    """As json, cdr or something else."""
+    schema_name: str
+    """What the client says it is."""
+    data: bytes
+    """The message itself."""
+
+
+class Publisher(AbstractContextManager["Publisher"]):
+    """A socket that listens from the moment it is made until it is closed."""
+
+    def __init__(self, address: Address, name: str, receive: Callable[[ClientMessage], None] | None = None) -> None:
+        """Start to listen.
+
+        Args:
+            address: where.
+            name: what clients are told.
+            receive: takes what clients publish, in a thread of the SDK. Default: they may not.
+
+        Raises:
+            MissingPackage: the Foxglove SDK is not installed.
+            SocketError: the port is taken, or the host is not this machine.
+        """
+        foxglove = live_package("foxglove")
+        capability = live_package("foxglove.websocket").Capability
+        # Kept: with the context its channels would go. A context of our own keeps servers in one process apart.
+        self._context = context = foxglove.Context()
+        # Made before the server starts, so that a client hears of all of them at once.
+        self._points = _ros_channel(foxglove, context, POINTS, POINT_CLOUD2)
+        self._transforms = _ros_channel(foxglove, context, TRANSFORMS, TF_MESSAGE)
+        self._answers: Any = None
+        if receive is not None:
+            self._answers = foxglove.Channel(ANSWERS, message_encoding="json", context=context)
+        try:
+            self._server: Any = foxglove.start_server(
+                name=name,
+                host=address.host,
+                port=address.port,
+                capabilities=[capability.Time] if receive is None else [capability.Time, capability.ClientPublish],
+                server_listener=None if receive is None else _Listener(receive),
+                supported_encodings=None if receive is None else ["cdr", "json"],  # Foxglove takes the first
+                context=context,
+                message_backlog_size=_BACKLOG,
+            )
+        except RuntimeError as error:
+            why = str(error).rpartition("bind port: ")[2]
+            raise SocketError(
+                f"{address.host}:{address.port}: cannot listen there ({why}); choose another --port or --host"
+            ) from None
+        host = f"[{address.host}]" if ":" in address.host else address.host  # IPv6
+        self.url = f"ws://{host}:{self._server.port}"
+        """What to give to a client."""
+
+    def send_sweep(self, cloud: bytes, transform: bytes, *, log_time_ns: int, sensor_time_ns: int) -> None:
+        """Send a cloud and the transform of its frame.
+
+        Args:
+            cloud: a PointCloud2.
+            transform: a TFMessage.
+            log_time_ns: what the messages' envelope says [ns].
+            sensor_time_ns: what time it is for the sensor; Foxglove shows it [ns].
+        """
+        self._server.broadcast_time(sensor_time_ns)
+        self._transforms.log(transform, log_time=log_time_ns)
+        self._points.log(cloud, log_time=log_time_ns)
+
+    def send_answer(self, answer: dict[str, Any], log_time_ns: int) -> None:
+        """Send what became of a client's message, to all clients; each knows its own ids."""
+        self._answers.log(json.dumps(answer).encode(), log_time=log_time_ns)
+
+    def close(self) -> None:
+        """Stop to listen and let go of the port; a second time does nothing."""
+        self._server.stop()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close."""
+        self.close()
+
+
+def _ros_channel(foxglove: Any, context: Any, topic: str, message: str) -> Any:
+    schema = foxglove.Schema(name=message, encoding="ros2msg", data=DEFINITIONS[message].encode())
+    return foxglove.Channel(topic, message_encoding="cdr", schema=schema, context=context)
+
+
+class _Listener:
+    """What the SDK calls; it wants every method, also those that have nothing to do."""
+
+    def __init__(self, receive: Callable[[ClientMessage], None]) -> None:
+        self._receive = receive
+        self._channels: dict[tuple[int, int], Any] = {}
+
+    def on_subscribe(self, client: Any, channel: Any) -> None:
+        pass
+
+    def on_unsubscribe(self, client: Any, channel: Any) -> None:
+        pass
+
+    def on_client_advertise(self, client: Any, channel: Any) -> None:
+        self._channels[client.id, channel.id] = channel
+
+    def on_client_unadvertise(self, client: Any, client_channel_id: int) -> None:
+        self._channels.pop((client.id, client_channel_id), None)
+
+    def on_message_data(self, client: Any, client_channel_id: int, data: bytes) -> None:
+        channel = self._channels[client.id, client_channel_id]
+        self._receive(ClientMessage(channel.topic, channel.encoding, channel.schema_name, data))

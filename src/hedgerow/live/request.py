@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a client may ask for: a pose, and how to fire from it. Bad requests are refused in one sentence.
+
+As JSON: {"id": "7", "pose": {"position_m": [1, 2, 3]}, "seed": 4}. A geometry_msgs/PoseStamped in CDR does as well; it
+leaves everything else at its default.
+"""
+
+import json
+from typing import Annotated, Any, Self, cast
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from hedgerow import complaint
+from hedgerow.errors import InputError
+from hedgerow.frames import Pose, Trajectory
+from hedgerow.live.transforms import decode_pose
+
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Metres = Annotated[float, Field(allow_inf_nan=False, ge=-1e8, le=1e8)]  # more than round the Earth
+Triple = tuple[Metres, Metres, Metres]
+Id = Annotated[str, Field(max_length=200)]
+
+_LAST_NS = (1 << 31) * 1_000_000_000  # seconds of a ROS stamp have 31 bits
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class PoseFields(_Part):
+    """Where the sensor is, T_map_sensor."""
+
+    position_m: Triple
+    """x, y, z in the map frame."""
+    quaternion_xyzw: tuple[Number, Number, Number, Number] = (0.0, 0.0, 0.0, 1.0)
+    """Turn, of unit length within 0.001."""
+
+    def pose(self) -> Pose:
+        """Return the pose. Raises InputError if the quaternion is not of unit length."""
+        return Pose(np.array(self.position_m), np.array(self.quaternion_xyzw))
+
+
+class SweepRequest(_Part):
+    """One sweep, please."""
+
+    id: Id = ""
+    """Comes back with the answer, so that a client knows its own."""
+    stamp_ns: int | None = Field(None, ge=0, lt=_LAST_NS)
+    """When the sweep starts; comes back as the stamp of the cloud. Default: the server's time."""
+    pose: PoseFields
+    """At the start of the sweep."""
+    end: PoseFields | None = None
+    """At its end: the sensor moves straight and turns evenly between the two. Default: it stands."""
+    velocity_mps: Triple | None = None
+    """Or, how it moves during the sweep, map frame, without turning."""
+    seed: int = Field(0, ge=0, lt=1 << 63)
+    """Same seed and same number, same answer."""
+    number: int | None = Field(None, ge=0, lt=1 << 31)
+    """Which sweep of the scan: sets the pulse ids that random numbers are keyed by. Default: the server counts."""
+    misses: bool = False
+    """Whether pulses that came back with nothing are in the cloud too, at NaN."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.end is not None and self.velocity_mps is not None:
+            raise ValueError("velocity_mps: give either this or end")
+        return self
+
+    def trajectory(self, start_ns: int, sweep_s: float) -> Trajectory:
+        """Return T_map_sensor from the start of the sweep to its end.
+
+        Raises:
+            InputError: a quaternion is not of unit length.
+        """
+        start = self.pose.pose()
+        end = start if self.end is None else self.end.pose()
+        if self.velocity_mps is not None:
+            end = Pose(start.position_m + sweep_s * np.array(self.velocity_mps), start.quaternion_xyzw)
+        times = np.array([start_ns, start_ns + round(sweep_s * 1e9)])
+        return Trajectory.from_poses(times, [start, end])
+
+
+def read_request(data: bytes, encoding: str) -> SweepRequest:
+    """Read what a client published.
+
+    Args:
+        data: the message.
+        encoding: "json", or "cdr" for a PoseStamped.
+
+    Raises:
+        InputError: not such a message, or a field is wrong; names it.
+    """
+    if encoding == "cdr":
+        position_m, quaternion, stamp_ns = decode_pose(data)
+        found: Any = {"stamp_ns": stamp_ns, "pose": {"position_m": position_m, "quaternion_xyzw": quaternion}}
+    else:
+        found = _from_json(data)
+    return checked(found)
+
+
+def checked(fields: Any) -> SweepRequest:
+    """Make a request of plain fields.
+
+    Raises:
+        InputError: a field is wrong; names it.
+    """
+    try:
+        request = SweepRequest.model_validate(fields)
+    except ValidationError as error:
+        raise InputError(complaint.sentence(error)) from None
+    request.trajectory(0, 1.0)  # so that a bad quaternion is refused here
+    return request
+
+
+def id_of(data: bytes, encoding: str) -> str:
+    """Return the id in a message, "" if it has none that can be read."""
+    try:
+        found = _from_json(data).get("id", "") if encoding == "json" else ""
+    except InputError:
+        return ""
+    return found[:200] if isinstance(found, str) else ""
+
+
+def _from_json(data: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"request: not JSON ({str(error).splitlines()[0]})") from None
+    if not isinstance(found, dict):
+        raise InputError(f"request: expected a JSON object, found {complaint.shortened(found)}")
+    return cast("dict[str, Any]", found)

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SweepServer: pose in, returns out, over a Foxglove WebSocket.
+
+Clients publish poses on /pose. Each is answered with a cloud on /points, its transform on /tf and a line of facts on
+/answers: {"id", "stamp_ns", "log_time_ns", ...}, where log_time_ns is the time in the envelope of the cloud. What went
+wrong is a line {"id", "error"}. Every client hears all answers.
+"""
+
+import logging
+import threading
+import time
+from collections import deque
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from types import TracebackType
+
+from hedgerow.errors import HedgerowError, InputError
+from hedgerow.live.inbox import Inbox
+from hedgerow.live.point_cloud2 import encode
+from hedgerow.live.publisher import MAP_FRAME, POSES, SENSOR_FRAME, Address, ClientMessage, Publisher
+from hedgerow.live.request import SweepRequest, id_of, read_request
+from hedgerow.live.sweeps import beams_at, points_of
+from hedgerow.live.transforms import encode_transform
+from hedgerow.sensor import Sensor
+from hedgerow.world import World
+
+MAX_WAITING = 8
+"""Poses that may wait for their answer; more, and the oldest are dropped."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    request: SweepRequest
+    came_s: float
+
+
+class SweepServer(AbstractContextManager["SweepServer"]):
+    """Answers from the moment it is made until it is closed, one pose after the other, in the order they came in."""
+
+    def __init__(
+        self,
+        world: World,
+        sensor: Sensor,
+        address: Address | None = None,
+        *,
+        noise: bool = True,
+        max_waiting: int = MAX_WAITING,
+    ) -> None:
+        """Start to listen.
+
+        Args:
+            world: what to fire at.
+            sensor: what fires.
+            address: where to listen. Default: this machine alone, port 8765.
+            noise: whether to add the sensor's own noise.
+            max_waiting: poses that may wait; when one more comes, the oldest is dropped with a message.
+
+        Raises:
+            MissingPackage, SocketError: it cannot listen.
+            InputError: max_waiting below 1.
+        """
+        if max_waiting < 1:
+            raise InputError(f"max_waiting: expected at least 1, found {max_waiting}")
+        self._world, self._sensor, self._noise, self._max_waiting = world, sensor, noise, max_waiting
+        self._inbox = Inbox[_Waiting](max_waiting)
+        self._last_log_ns = 0
+        self._lock = threading.Lock()
+        self.n_answered = 0
+        """Poses answered with a sweep."""
+        self.n_refused = 0
+        """Messages answered with an error."""
+        self.took_s = deque[float](maxlen=10_000)
+        """From a pose's arrival until its sweep was sent, of the last answers [s]."""
+        with self._lock:  # a client that is very quick waits for its answer until the publisher is known
+            self._publisher = Publisher(address or Address(), f"hedgerow: {sensor.name}", self._receive)
+        self.url = self._publisher.url
+        """What to give to a client."""
+        self._worker = threading.Thread(target=self._work, name="hedgerow-serve", daemon=True)
+        self._worker.start()
+
+    def close(self) -> None:
+        """Finish the answer under way, forget those that wait, and stop to listen."""
+        self._inbox.close()
+        self._worker.join()
+        self._publisher.close()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close."""
+        self.close()
+
+    def _receive(self, message: ClientMessage) -> None:
+        """Put a pose into the line; called in threads of the SDK."""
+        came_s = time.perf_counter()
+        try:
+            _require_pose(message)
+            request = read_request(message.data, message.encoding)
+        except HedgerowError as error:
+            self._refuse(id_of(message.data, message.encoding), str(error))
+            return
+        dropped = self._inbox.put(_Waiting(request, came_s))
+        if dropped is not None:
+            said = f"dropped: more than {self._max_waiting} poses were waiting; wait for answers before asking again"
+            self._refuse(dropped.request.id, said)
+
+    def _work(self) -> None:
+        while (waiting := self._inbox.take()) is not None:
+            try:
+                self._answer(waiting)
+            except HedgerowError as error:
+                self._refuse(waiting.request.id, str(error))
+            except Exception as error:  # a bug; the other clients shall not suffer from it
+                logging.getLogger(__name__).exception("a request failed")
+                self._refuse(waiting.request.id, f"the server failed with {type(error).__name__}: {error}")
+
+    def _answer(self, waiting: _Waiting) -> None:
+        request, sensor = waiting.request, self._sensor
+        stamp_ns = time.time_ns() if request.stamp_ns is None else request.stamp_ns
+        number = self.n_answered if request.number is None else request.number
+        trajectory = request.trajectory(stamp_ns, sensor.sweep_s)
+        start_s = time.perf_counter()
+        log = self._world.fire(beams_at(sensor, trajectory, number, stamp_ns), request.seed, sensor=sensor)
+        log = sensor.degrade(log, request.seed) if self._noise else log
+        fire_s = time.perf_counter() - start_s
+        points = points_of(sensor, log, stamp_ns, misses=request.misses)
+        cloud = encode(points, stamp_ns, SENSOR_FRAME, dense=not request.misses)
+        transform = encode_transform(trajectory.pose_at(stamp_ns), stamp_ns, MAP_FRAME, SENSOR_FRAME)
+        facts = {
+            "id": request.id,
+            "stamp_ns": stamp_ns,
+            "sensor": sensor.name,
+            "sweep_ns": trajectory.end_ns - stamp_ns,
+            "seed": request.seed,
+            "number": number,
+            "n_points": len(points),
+            "fire_ms": round(1e3 * fire_s, 3),
+        }
+        with self._lock:
+            log_ns = self._log_time_ns()
+            self._publisher.send_sweep(cloud, transform, log_time_ns=log_ns, sensor_time_ns=stamp_ns)
+            self._publisher.send_answer(facts | {"log_time_ns": log_ns}, log_ns)
+        self.n_answered += 1
+        self.took_s.append(time.perf_counter() - waiting.came_s)
+
+    def _refuse(self, request_id: str, sentence: str) -> None:
+        with self._lock:
+            self.n_refused += 1
+            self._publisher.send_answer({"id": request_id, "error": sentence}, self._log_time_ns())
+
+    def _log_time_ns(self) -> int:
+        """Return a time that no other message has, so that a cloud and its answer can be told to belong together."""
+        self._last_log_ns = max(time.time_ns(), self._last_log_ns + 1)
+        return self._last_log_ns
+
+
+def _require_pose(message: ClientMessage) -> None:
+    topic, schema_name = message.topic, message.schema_name
+    if topic != POSES:
+        raise InputError(f"{topic}: nothing is listened for there; publish poses on {POSES}")
+    if message.encoding not in ("json", "cdr"):
+        raise InputError(f"{topic}: encoding {message.encoding!r} is not known; use json or cdr")
+    if message.encoding == "cdr" and schema_name.replace("/msg/", "/") != "geometry_msgs/PoseStamped":
+        raise InputError(f"{topic}: message {schema_name!r} is not known; use geometry_msgs/msg/PoseStamped")

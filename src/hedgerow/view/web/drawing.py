@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Drawing: puts frames, worlds, the sensor's way and a beam into viser's scene, sending only what has changed."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.view.web.beam import BeamView
+from hedgerow.view.web.colours import Limits, Quantity
+from hedgerow.view.web.frame import Frame, Shown
+from hedgerow.view.web.solids import Dots, Ellipsoids, Mesh, Shape, shapes_of
+from hedgerow.view.web.stage import Solid, Stage
+
+if TYPE_CHECKING:
+    from viser import ViserServer
+
+GaussiansAs = Literal["splats", "ellipsoids"]
+ELEMENT_LIMITS: dict[GaussiansAs, int] = {"splats": 500_000, "ellipsoids": 50_000}
+"""Elements of a table that are drawn; more are thinned evenly."""
+_WHITE, _WAY = (255, 255, 255), (255, 90, 90)
+_FAR_M = 60.0
+
+
+class Drawing:
+    """What is in the scene now."""
+
+    def __init__(self, server: "ViserServer", stage: Stage, position: int = 0, apart_m: float = 0.0) -> None:
+        """Start with the sensor's way, and a camera that looks along it; farther off if the layers are apart."""
+        self._server = server
+        self._scene = server.scene
+        self._atomic = server.atomic
+        self._stage = stage
+        self._clouds: dict[int, tuple[Shown, Any]] = {}
+        self._solids: dict[str, list[Any]] = {}
+        self._beam: list[Any] = []
+        self.way = self._lines("/way", _pairs(stage.way_m - stage.centre_m), _WAY, 3.0)
+        heading = stage.heading(position)
+        self.aside = np.array([heading[1], -heading[0], 0.0])
+        """(3,) to the right of where the sensor goes: the way along which layers are moved apart."""
+        self._sensor_m = stage.place_m(position)
+        self._place_camera(heading, apart_m * max(len(stage.layers) - 1, 0))
+
+    def show(self, frame: Frame, point_size_m: float) -> None:
+        """Draw the clouds of a frame and hide those that it lacks."""
+        with self._atomic():
+            for each in frame.shown:
+                self._show_cloud(each, point_size_m)
+            drawn = {each.layer for each in frame.shown}
+            for layer, (_, handle) in self._clouds.items():
+                handle.visible = layer in drawn
+
+    def cloud_handle(self, layer: int) -> Any:
+        """Return viser's handle of a layer's cloud."""
+        return self._clouds[layer][1]
+
+    def resize(self, point_size_m: float) -> None:
+        """Draw larger or smaller points."""
+        for _, handle in self._clouds.values():
+            handle.point_size = point_size_m
+
+    def show_solid(
+        self, solid: Solid, quantity: Quantity, limits: Limits | None, gaussians_as: GaussiansAs, point_size_m: float
+    ) -> None:
+        """Draw the elements of a world."""
+        self.hide_solid(solid)
+        centre = self._stage.centre_m - self._stage.shift_m(np.array(solid.world.header.map_origin_m))
+        shapes = shapes_of(solid.world, centre, quantity, limits, ELEMENT_LIMITS[gaussians_as])
+        self._solids[solid.name] = [
+            self._add_shape(f"/worlds/{solid.name}/{table}", shape, gaussians_as, point_size_m)
+            for table, shape in shapes.items()
+        ]
+
+    def hide_solid(self, solid: Solid) -> None:
+        """Remove the elements of a world."""
+        for handle in self._solids.pop(solid.name, []):
+            handle.remove()
+
+    def show_beam(self, view: BeamView | None, shifts_m: dict[str, NDArray[np.float64]]) -> None:
+        """Draw a beam with a ball at each layer's return; None removes it."""
+        for handle in self._beam:
+            handle.remove()
+        self._beam = []
+        if view is None:
+            return
+        start = view.origin_m - self._stage.centre_m
+        ranges = [r for r in view.measured_m.values() if np.isfinite(r)]
+        end = start + (1.05 * max(ranges) if ranges else _FAR_M) * view.direction
+        self._beam.append(self._lines("/beam/line", np.stack([start, end])[None], _WHITE, 2.5))
+        for name, range_m in view.measured_m.items():
+            if np.isfinite(range_m):
+                place = start + range_m * view.direction + shifts_m.get(name, np.zeros(3))
+                ball = self._scene.add_icosphere(f"/beam/{name}", radius=0.08, color=view.colour[name], position=place)
+                self._beam.append(ball)
+
+    def _show_cloud(self, new: Shown, point_size_m: float) -> None:
+        before = self._clouds.get(new.layer)
+        if before is not None and np.array_equal(before[0].cloud.point_m, new.cloud.point_m):
+            old, handle = before
+            if not np.array_equal(old.colour, new.colour):
+                handle.colors = new.colour
+            handle.position = tuple(new.shift_m)
+        else:
+            handle = self._scene.add_point_cloud(
+                f"/layers/{new.layer}",
+                new.cloud.point_m,
+                new.colour,
+                point_size=point_size_m,
+                precision="float32",  # the default, float16, is off by 6 cm at 200 m
+                point_shading="flat",
+                position=new.shift_m,
+            )
+        self._clouds[new.layer] = new, handle
+
+    def _add_shape(self, name: str, shape: Shape, gaussians_as: GaussiansAs, point_size_m: float) -> Any:
+        if isinstance(shape, Dots):
+            return self._scene.add_point_cloud(
+                name, shape.point_m, shape.colour, point_size=point_size_m, precision="float32", point_shading="flat"
+            )
+        if isinstance(shape, Mesh):
+            return self._add_mesh(name, shape)
+        if gaussians_as == "splats":
+            return self._scene.add_gaussian_splats(
+                name, shape.centre_m, shape.covariance_m2, shape.colour / 255.0, shape.opacity[:, None]
+            )
+        return self._add_ellipsoids(name, shape)
+
+    def _add_mesh(self, name: str, shape: Mesh) -> Any:
+        import trimesh  # comes with viser
+
+        # Both sides, each with corners of its own: the browser draws fronts only. Its vertex colours are linear light.
+        both = np.concatenate([shape.corner_m, shape.corner_m[:, ::-1]])
+        linear = np.rint(255 * (np.tile(shape.colour, (2, 1)) / 255) ** 2.2).astype(np.uint8)
+        mesh: Any = trimesh.Trimesh(
+            both.reshape(-1, 3),
+            np.arange(3 * len(both)).reshape(-1, 3),
+            vertex_colors=np.repeat(linear, 3, axis=0),
+            process=False,
+        )
+        return self._scene.add_mesh_trimesh(name, mesh, cast_shadow=False, receive_shadow=False)
+
+    def _add_ellipsoids(self, name: str, shape: Ellipsoids) -> Any:
+        creation: Any = import_module("trimesh.creation")
+        ball = creation.icosphere(subdivisions=1)
+        return self._scene.add_batched_meshes_simple(
+            name, ball.vertices, ball.faces, shape.wxyz, shape.centre_m, batched_scales=shape.half_m,
+            batched_colors=shape.colour, lod="off", cast_shadow=False, receive_shadow=False,
+        )  # fmt: skip
+
+    def _lines(self, name: str, pairs_m: NDArray[np.float64], colour: tuple[int, int, int], width: float) -> Any:
+        return self._scene.add_line_segments(
+            name, pairs_m.astype(np.float32), colour, thickness=width, thickness_units="screen"
+        )
+
+    def go_to(self, position: int, *, follow: bool) -> None:
+        """Take note where the sensor is at a position of the slider; let all cameras follow it there if asked to."""
+        place_m = self._stage.place_m(position)
+        moved, self._sensor_m = place_m - self._sensor_m, place_m
+        for client in self._server.get_clients().values() if follow else ():
+            client.camera.position = client.camera.position + moved  # what it looks at moves along
+
+    def _place_camera(self, heading: NDArray[np.float64], width_m: float) -> None:
+        target = self._sensor_m - self._stage.centre_m + width_m / 2 * self.aside
+        back_m = 26 + 0.6 * width_m
+        camera = self._server.initial_camera
+        camera.look_at = target
+        camera.position = target - back_m * heading + np.array([0, 0, 0.65 * back_m])
+        camera.far = 4000.0
+
+
+def _pairs(places_m: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the (K - 1, 2, 3) pieces of a line."""
+    return np.stack([places_m[:-1], places_m[1:]], axis=1)

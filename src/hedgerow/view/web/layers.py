@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Layers: clouds that can be shown over each other, each read or fired sweep by sweep."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.arrays import Numbers
+from hedgerow.errors import InputError
+from hedgerow.evaluate.sources import require_same_map
+from hedgerow.log import Log, Returns
+from hedgerow.sensor import Sensor
+
+Rgb = tuple[int, int, int]
+OWN_COLOURS: tuple[Rgb, ...] = ((86, 180, 233), (230, 159, 0), (0, 200, 140), (220, 110, 190), (240, 228, 66))
+"""Of the layers in turn: Okabe and Ito's, told apart by colour-blind eyes too, and bright on black."""
+
+
+class Recording(Protocol):
+    """A log of which sweeps are read by number: what `open_log` gives."""
+
+    @property
+    def sweeps(self) -> NDArray[np.int32]:
+        """Sweep numbers that occur, ascending."""
+        ...
+
+    def read(self, sweeps: Numbers | None = None) -> Log:
+        """Read these sweeps."""
+        ...
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One cloud."""
+
+    name: str
+    sweeps: NDArray[np.int32]
+    """Numbers of the sweeps there are, ascending."""
+    read: Callable[[int], Log]
+    """Gives the sweep of that number."""
+    colour: Rgb = OWN_COLOURS[0]
+    """Its own, where clouds are told apart by colour."""
+    world: Any = None
+    """What the sweeps were fired at; None for a recording."""
+    way_m: NDArray[np.float64] | None = None
+    """(K, 3) where the sensor goes, map frame; None if only its beams tell."""
+
+    @property
+    def is_fired(self) -> bool:
+        """Whether it is a simulation made here."""
+        return self.world is not None
+
+
+def recorded(name: str, recording: Recording) -> Layer:
+    """Return the layer of a log."""
+    return Layer(name, recording.sweeps, lambda number: recording.read(number))
+
+
+def fired(name: str, world: Any, real: Layer, seed: int, *, sensor: Sensor | None = None) -> Layer:
+    """Return the layer of a world at which the beams of another layer are fired; same seed, same cloud.
+
+    Args:
+        name: what to call it.
+        world: anything with `fire`; `log_likelihood` and `pdf` are used where it has them.
+        real: whose beams.
+        seed: for firing.
+        sensor: sets the shape of the pulses, for physical worlds.
+    """
+
+    def fire(number: int) -> Log:
+        recording = real.read(number)
+        simulated: Log = world.fire(recording.beams, seed=seed, sensor=sensor)
+        require_same_map(name, recording, simulated)
+        return limited(simulated, recording)
+
+    return Layer(name, real.sweeps, fire, world=world)
+
+
+def limited(simulated: Log, real: Log) -> Log:
+    """Return a simulation with the range limits of the real log: what lies outside it could not have been seen."""
+    returns, low, high = simulated.returns, real.min_range_m, real.max_range_m
+    outside = returns.hit & ((returns.range_m < low) | (returns.range_m > high))
+    if outside.any():
+        ranges = np.where(outside, np.float32(np.inf), returns.range_m)
+        order = np.argsort(ranges, axis=-1, kind="stable")  # those left move up, nearest first
+
+        def moved(column: NDArray[Any] | None) -> NDArray[Any] | None:
+            return column if column is None or ranges.ndim == 1 else np.take_along_axis(column, order, -1)
+
+        returns = Returns.from_arrays(
+            ranges=np.sort(ranges, axis=-1) if ranges.ndim > 1 else ranges,
+            intensities=moved(returns.intensity),
+            labels=moved(returns.label),
+        )
+    return replace(simulated, returns=returns, min_range_m=low, max_range_m=high)
+
+
+def named_apart(layers: list[Layer]) -> list[Layer]:
+    """Give each layer its own colour, and a number where two have one name."""
+    names = [layer.name for layer in layers]
+    done: list[Layer] = []
+    for i, layer in enumerate(layers):
+        name = layer.name if names.count(layer.name) == 1 else f"{layer.name} ({names[: i + 1].count(layer.name)})"
+        done.append(replace(layer, name=name, colour=OWN_COLOURS[i % len(OWN_COLOURS)]))
+    return done
+
+
+def require_sweeps(layer: Layer) -> None:
+    """Raise InputError if a log is empty."""
+    if len(layer.sweeps) == 0:
+        raise InputError(f"{layer.name}: has no beams; there is nothing to see")

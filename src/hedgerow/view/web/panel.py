@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The panel: sliders, switches, legend and the plot of a beam. It writes the choice and says what has changed."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, get_args
+
+import numpy as np
+
+from hedgerow.errors import InputError
+from hedgerow.view.web.beam import BeamAt, BeamView
+from hedgerow.view.web.colours import QUANTITIES
+from hedgerow.view.web.drawing import GaussiansAs
+from hedgerow.view.web.frame import APART_M, Choice, Frame
+from hedgerow.view.web.pictures import density_picture, legend_picture
+from hedgerow.view.web.stage import Stage
+
+if TYPE_CHECKING:
+    from viser import ViserServer
+
+Changed = Callable[[str], None]
+"""Called with what has to be drawn anew: clouds, size, solids, way or beam."""
+
+_MILLION = 1_000_000
+
+
+class Panel:
+    """The controls of one viewer."""
+
+    def __init__(self, server: "ViserServer", stage: Stage, choice: Choice, changed: Changed) -> None:
+        """Build all controls."""
+        self._gui: Any = server.gui
+        self._stage, self._choice, self._changed = stage, choice, changed
+        self.playing = False
+        self.solids: list[Any] = []
+        self._switches: list[Any] = []
+        self._status = self._gui.add_markdown("reading ...")
+        if stage.layers:
+            self._add_sweeps()
+        self._add_colours()
+        if stage.layers:
+            self._add_beam()
+            self._add_layers()
+        self._add_worlds()
+
+    # ---- building ---------------------------------------------------------------------------------------------
+
+    def _add_sweeps(self) -> None:
+        n = len(self._stage.sweeps)
+        with self._gui.add_folder("Sweeps"):
+            self.slider = self._gui.add_slider("sweep", 0, max(n - 1, 1), 1, self._choice.position, disabled=n == 1)
+            self._play = self._gui.add_button("Play", disabled=n == 1)
+            self.follow = self._gui.add_checkbox("follow", False, hint="the camera goes with the sensor")
+            self._speed = self._gui.add_slider("sweeps/s", 1, 20, 1, 10)
+            accumulate = self._gui.add_number("accumulate", self._choice.accumulate, min=1, max=n, step=1)
+        self._on(self.slider, "clouds", position=lambda: min(self.slider.value, n - 1))
+        self._on(accumulate, "clouds", accumulate=lambda: int(accumulate.value))
+        self._play.on_click(self._toggle)
+
+    def _add_layers(self) -> None:
+        with self._gui.add_folder("Clouds"):
+            for i, layer in enumerate(self._stage.layers):
+                title = f"{layer.name} (fired)" if layer.is_fired else layer.name
+                self._switches.append(self._gui.add_checkbox(title, i not in self._choice.hidden))
+                self._on(self._switches[-1], "clouds", hidden=self._hidden)
+            if self._stage.partners:
+                beside = self._gui.add_checkbox("side by side", self._choice.apart_m > 0)
+                apart = self._gui.add_number("apart [m]", self._choice.apart_m or APART_M, min=1.0, step=1.0)
+                for each in (beside, apart):
+                    self._on(each, "clouds", apart_m=lambda: float(apart.value) if beside.value else 0.0)
+            self.way = self._gui.add_checkbox("sensor's way", True)
+            self._on(self.way, "way")
+            self.size = self._gui.add_slider("point size [m]", 0.01, 0.3, 0.01, 0.05)
+            self._on(self.size, "size")
+            limit = self._gui.add_number("million points", self._choice.point_limit / _MILLION, min=0.01)
+            self._on(limit, "clouds", point_limit=lambda: int(limit.value * _MILLION))
+
+    def _add_worlds(self) -> None:
+        if not self._stage.solids:
+            return
+        with self._gui.add_folder("Worlds"):
+            for solid in self._stage.solids:
+                self.solids.append(self._gui.add_checkbox(f"{solid.name}", not self._stage.layers))
+                self._on(self.solids[-1], "solids")
+            self.gaussians_as = self._gui.add_dropdown("Gaussians as", get_args(GaussiansAs))
+            self._on(self.gaussians_as, "solids")
+
+    def _add_colours(self) -> None:
+        with self._gui.add_folder("Colours"):
+            quantity = self._gui.add_dropdown("by", QUANTITIES, initial_value=self._choice.quantity)
+            self._on(quantity, "clouds", quantity=lambda: quantity.value)
+            if len(self._stage.partners) > 1:
+                names = [self._stage.layers[i].name for i in self._stage.partners]
+                partner = self._gui.add_dropdown("compared with", names)
+                self._on(partner, "clouds", partner=lambda: 1 + names.index(partner.value))
+            self._legend = self._gui.add_image(np.zeros((1, 1, 4), dtype=np.uint8), format="png")
+            rescale = self._gui.add_button("Fit colours to what is shown")
+        rescale.on_click(self._rescale)
+
+    def _add_beam(self) -> None:
+        with self._gui.add_folder("Beam"):
+            self._beam_text = self._gui.add_markdown("Click a return, or give the number of a beam of this sweep.")
+            self._beam = self._gui.add_number("beam", -1, min=-1, step=1)
+            self._plot = self._gui.add_image(np.zeros((1, 1, 4), dtype=np.uint8), format="png", visible=False)
+        self._beam.on_update(self._number_given)
+
+    def _on(self, control: Any, what: str, **fields: Callable[[], Any]) -> None:
+        """Let a control write fields of the choice and have something drawn anew."""
+
+        def update(_: Any) -> None:
+            for name, value in fields.items():
+                setattr(self._choice, name, value())
+            self._changed(what)
+
+        control.on_update(update)
+
+    # ---- what the controls do ---------------------------------------------------------------------------------
+
+    def play(self, on: bool) -> None:
+        """Start or stop stepping through the sweeps."""
+        self.playing = on
+        self._play.label = "Pause" if on else "Play"
+        self._changed("clouds")
+
+    @property
+    def seconds_per_sweep(self) -> float:
+        """How long a sweep stays while playing."""
+        return 1.0 / float(self._speed.value)
+
+    def step(self) -> None:
+        """Go to the next sweep, after the last to the first."""
+        self.slider.value = (self._choice.position + 1) % len(self._stage.sweeps)
+        self._choice.position = self.slider.value
+
+    def beam(self) -> BeamAt | None:
+        """Return the beam whose number was given; None if none."""
+        row = int(self._beam.value)
+        return None if row < 0 else BeamAt(int(self._stage.sweeps[self._choice.position]), row)
+
+    def _number_given(self, event: Any) -> None:
+        if event.client is not None:  # by a person, not by `show_beam`
+            self._changed("beam")
+
+    def _toggle(self, _: Any) -> None:
+        self.play(not self.playing)
+
+    def _hidden(self) -> set[int]:
+        return {i for i, switch in enumerate(self._switches) if not switch.value}
+
+    def _rescale(self, _: Any) -> None:
+        self._choice.limits.pop(self._choice.quantity, None)
+        self._changed("clouds")
+
+    # ---- what it shows ----------------------------------------------------------------------------------------
+
+    def show(self, frame: Frame) -> None:
+        """Write the legend and how much is drawn."""
+        self._legend.image = legend_picture(frame.legend)
+        lines = [f"**{name}**: {n:,} elements" for name, n in self._elements()]
+        if self._stage.layers:
+            window = self._stage.window(self._choice.position, self._choice.accumulate)
+            numbers = f"sweep {window[-1]}" if len(window) == 1 else f"sweeps {window[0]} to {window[-1]}"
+            thinned = f" of {frame.n_points:,}" if frame.n_drawn < frame.n_points else ""
+            lines.insert(0, f"**{numbers}**: {frame.n_drawn:,}{thinned} points")
+        self._status.content = "\n\n".join(lines + [f"*{note}*" for note in frame.notes])
+
+    def fail(self, error: Exception) -> None:
+        """Say what went wrong, and stop playing."""
+        self.playing, self._play.label = False, "Play"
+        self._status.content = f"*{error}*"
+
+    def show_beam(self, view: BeamView | InputError | None) -> None:
+        """Write what is known of a beam, or why nothing is."""
+        self._plot.visible = isinstance(view, BeamView)
+        if isinstance(view, BeamView):
+            self._beam.value = view.at.row
+            self._plot.image = density_picture(view)
+            self._beam_text.content = _described(view)
+        elif view is not None:
+            self._beam_text.content = f"*{view}*"
+
+    def _elements(self) -> list[tuple[str, int]]:
+        return [(solid.name, solid.world.size().elements) for solid in self._stage.solids]
+
+
+def _described(view: BeamView) -> str:
+    lines = [f"sweep {view.at.sweep}, beam {view.at.row}, ring {view.ring}"]
+    lines += [f"{name}: log density {value:.2f}" for name, value in view.log_density.items()]
+    if not view.density:
+        lines.append("*no learned world is shown: there is no density to plot*")
+    return "\n\n".join(lines)

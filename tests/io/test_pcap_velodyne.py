@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Velodyne's packets: closed forms, velodyne-decoder as another opinion, missing and double returns, cuts, clocks."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from packet_maker import (
+    DUAL,
+    HDL_32E,
+    START_NS,
+    VLP_16,
+    VLP_32C,
+    ethernet,
+    ip,
+    pcap,
+    udp,
+    velodyne_drive,
+    velodyne_payload,
+    velodyne_pcap,
+)
+
+import hedgerow as hr
+from hedgerow.errors import FileError, InputError
+from hedgerow.io.describe import describe
+
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "pcap" / "velodyne"
+WIDE = {"static": True, "min_range_m": 0.0, "max_range_m": 400.0}
+MODELS = {"vlp-16": VLP_16, "hdl-32e": HDL_32E, "vlp-32c": VLP_32C}
+
+
+def one_packet(tmp_path, distance, azimuth=(0,) * 12, **options):
+    frame = ethernet(ip(udp(velodyne_payload(azimuth, distance, **options))))
+    (tmp_path / "x.pcap").write_bytes(pcap([(START_NS, frame)]))
+    return hr.read_log(tmp_path / "x.pcap", **WIDE)
+
+
+def test_one_return_lies_where_the_manual_says(tmp_path):
+    distance = np.zeros((12, 32), int)
+    distance[3, 1] = 5000  # 10 m; second laser, one degree up, 0.7 mm below the centre
+    log = one_packet(tmp_path, distance, azimuth=np.arange(12) * 40 + 8880)
+    assert log.sensor == "vlp-16"
+    assert len(log) == 384  # a pulse for every firing
+    assert np.flatnonzero(log.returns.hit).tolist() == [3 * 32 + 1]
+    # 89.2 + 0.8 degrees clockwise, and 2.304 of 110.592 us of the 0.4 degrees to the next block
+    azimuth = np.deg2rad(-(8880 + 3 * 40 + 40 * 2.304 / 110.592) / 100)
+    up = np.deg2rad(1.0)
+    expected = 10 * np.array([np.cos(up) * np.cos(azimuth), np.cos(up) * np.sin(azimuth), np.sin(up)]) - [0, 0, 0.0007]
+    np.testing.assert_allclose(log.points()[0], expected, atol=2e-6)  # float32 directions at 10 m
+    assert log.beams.ring[3 * 32 + 1] == 8
+    since_ns = log.beams.time_ns[3 * 32 + 1] - log.beams.time_ns[0]
+    assert since_ns == (3 * 110_592 + 2_304)
+
+
+# Where the other decoder lets beams begin: below or above the centre of the lens by this times tan(elevation). The
+# catalogue has that of the VLP-16; its HDL-32E and VLP-32C begin all beams at the centre.
+FOCUS_M = {"vlp-16": 0.0, "hdl-32e": 0.02896, "vlp-32c": 0.0424}
+
+
+def compare_with_decoder(path, focus_m):
+    """Compare point by point with velodyne-decoder; return the number of points."""
+    decoder = pytest.importorskip("velodyne_decoder")
+    log = hr.read_log(path, **WIDE)
+    config = decoder.Config(min_range=0.001, max_range=400)
+    theirs = np.concatenate([cloud for _, cloud in decoder.read_pcap(path, config, as_pcl_structs=True)])
+    xyz = np.stack([theirs[axis] for axis in "xyz"], axis=1).astype(np.float64)
+    # The returns of a pulse follow each other, the strongest first: sort them by range.
+    pulse = np.cumsum(
+        (np.diff(theirs["ring"].astype(int), prepend=-1) != 0) | (np.diff(theirs["column"], prepend=0) != 0)
+    )
+    order = np.lexsort([np.linalg.norm(xyz, axis=1), pulse])
+    theirs, xyz = theirs[order], xyz[order]
+    hit = log.returns.hit
+    ours, mine = log.points(), np.nonzero(hit)[0]
+    assert len(xyz) == len(ours)
+    assert np.array_equal(log.beams.ring[mine], theirs["ring"])
+    assert np.array_equal(log.returns.intensity[hit], theirs["intensity"])
+    off = ours - xyz
+    # Both place a laser between the azimuths of two blocks, they to 0.01 degrees and with the speed of another block.
+    across = np.hypot(off[:, 0], off[:, 1]) / np.hypot(xyz[:, 0], xyz[:, 1])
+    assert np.rad2deg(across.max()) < 0.03
+    elevation = np.arcsin(log.beams.direction[mine, 2].astype(np.float64))
+    # The manual of the HDL-32E, and so the catalogue, has -6.66 and -26.66 degrees where they have -6.67 and -26.67.
+    tolerance_m = 2e-4 + np.deg2rad(0.0101) * np.linalg.norm(xyz, axis=1) * (focus_m == FOCUS_M["hdl-32e"])
+    assert np.all(np.abs(off[:, 2] - focus_m * np.tan(elevation)) < tolerance_m)
+    return len(xyz)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("mode", [0x37, DUAL])
+def test_agrees_with_velodyne_decoder_on_random_packets(tmp_path, name, mode):
+    path = velodyne_pcap(tmp_path / "x.pcap", n_packets=30, model=MODELS[name], mode=mode, seed=3)
+    n_points = compare_with_decoder(path, FOCUS_M[name])
+    assert n_points == pytest.approx(0.7 * 30 * 384, rel=0.05)
+
+
+@pytest.mark.parametrize("name, file", [("hdl-32e", "sample_velodyne_hdl32"), ("vlp-16", "sample_velodyne_vlp16_gps")])
+def test_agrees_with_velodyne_decoder_on_real_captures(name, file):
+    path = DATA / f"{file}.pcap"
+    if not path.exists():
+        pytest.skip("needs the captures in ../shared/data/pcap")
+    assert compare_with_decoder(path, FOCUS_M[name]) > 70_000
+    source = hr.open_log(path, **WIDE)
+    whole = [log for _, log in source.iter_sweeps()][1:-1]
+    for log in whole:
+        n_rings = 16 if name == "vlp-16" else 32
+        assert len(log) % n_rings == 0  # every laser at every firing
+        assert 0.6 < np.mean(log.returns.hit) < 0.8
+        assert np.all(np.diff(log.beams.time_ns.reshape(-1, n_rings)[:, 0]) > 0)
+
+
+def test_distance_zero_is_a_beam_without_a_return(tmp_path):
+    path = velodyne_pcap(tmp_path / "x.pcap", n_packets=5, miss=0.4)
+    log = hr.read_log(path, **WIDE)
+    assert len(log) == 5 * 384
+    raw = np.frombuffer(b"".join(payload for _, payload in velodyne_drive(5, miss=0.4)), np.uint8).reshape(5, 1206)
+    steps = raw[:, :1200].reshape(-1, 100)[:, 4:].reshape(-1, 3)[:, :2].copy().view("<u2")[:, 0]
+    np.testing.assert_array_equal(log.returns.range_m, np.where(steps > 0, steps * 0.002, np.inf).astype(np.float32))
+    assert np.isnan(log.returns.intensity[steps == 0]).all()
+
+
+def test_two_returns_come_nearest_first_and_one_told_twice_is_one(tmp_path):
+    distance = np.zeros((12, 32), int)
+    distance[0, 0], distance[1, 0] = 6000, 2000  # last, strongest
+    distance[0, 2], distance[1, 2] = 3000, 3000
+    log = one_packet(tmp_path, distance, mode=DUAL)
+    assert log.returns.range_m.shape == (192, 2)
+    np.testing.assert_allclose(log.returns.range_m[0], [4, 12])
+    np.testing.assert_allclose(log.returns.range_m[2], [6, np.inf])
+    assert np.isinf(log.returns.range_m[[1, 3]]).all()
+
+
+def test_sweeps_are_cut_straight_ahead_and_hold_every_firing_once(tmp_path):
+    path = velodyne_pcap(tmp_path / "x.pcap", n_packets=200, start_azimuth=30_000)
+    source = hr.open_log(path, **WIDE)
+    logs = dict(source.iter_sweeps())
+    assert list(logs) == [0, 1, 2, 3]
+    assert sum(map(len, logs.values())) == 200 * 384
+    times = np.concatenate([log.beams.time_ns for log in logs.values()])
+    assert len(np.unique(times)) == 200 * 384  # no two lasers of a VLP-16 fire at once
+    for number, log in logs.items():
+        turned = -np.unwrap(np.arctan2(log.beams.direction[::16, 1], log.beams.direction[::16, 0]))
+        assert np.ptp(turned) < 2 * np.pi + np.deg2rad(0.5)
+        if number:
+            assert abs((turned[0] + np.pi) % (2 * np.pi) - np.pi) < np.deg2rad(0.5)
+        assert source.read(number).equal(log)  # alone, and out of order
+
+
+def test_the_sensors_clock_runs_on_over_the_hour(tmp_path):
+    # START_NS is 800 s past the hour; begin 3 ms before the full hour instead, ten seconds apart from the computer.
+    shift = 3_600 * 10**9 - (START_NS % (3_600 * 10**9)) - 3_000_000
+    frames = []
+    for host_ns, payload in velodyne_drive(10):
+        time_us = (host_ns + shift) // 1000 % 3_600_000_000
+        changed = payload[:1200] + int(time_us).to_bytes(4, "little") + payload[1204:]
+        frames.append((host_ns + shift + 10 * 10**9, ethernet(ip(udp(changed)))))
+    (tmp_path / "x.pcap").write_bytes(pcap(frames, nanoseconds=True))
+    source = hr.open_log(tmp_path / "x.pcap", **WIDE)
+    log = source.read()
+    assert source.metadata["clock"] == "sensor, shifted by 10.000000 s"
+    firing = log.beams.time_ns.reshape(-1, 16)[:, 0]
+    np.testing.assert_allclose(np.diff(firing), 55_296, atol=1_000)  # packets tell microseconds
+    assert abs(firing[0] - (START_NS + shift + 10 * 10**9)) < 1_000
+
+
+def test_every_pulse_has_the_pose_of_its_instant(tmp_path):
+    path = velodyne_pcap(tmp_path / "x.pcap", n_packets=40)
+    start_s, end_s = START_NS / 1e9 - 1, START_NS / 1e9 + 1
+    drive = hr.Trajectory.from_poses(
+        [START_NS - 10**9, START_NS + 10**9],
+        [hr.Pose.from_xyz_rpy([0, 0, 2]), hr.Pose.from_xyz_rpy([20, 0, 2], [0, 0, 0.5])],
+    )
+    log, still = hr.read_log(path, trajectory=drive, max_range_m=400), hr.read_log(path, static=True, max_range_m=400)
+    assert end_s - start_s == 2
+    position, turn = drive.at(log.beams.time_ns)
+    from hedgerow import rotation
+
+    expected = position + rotation.rotate(turn, still.beams.origin_m)
+    np.testing.assert_allclose(log.beams.origin_m, expected, atol=1e-9)
+    expected = rotation.rotate(turn, still.beams.direction.astype(np.float64))
+    np.testing.assert_allclose(log.beams.direction, expected, atol=2e-7)  # float32
+
+
+def test_no_poses_and_both_kinds_of_poses_are_refused(tmp_path):
+    path = velodyne_pcap(tmp_path / "x.pcap", n_packets=2)
+    with pytest.raises(FileError, match="holds no poses; give a trajectory, or static=true"):
+        hr.open_log(path)
+    with pytest.raises(InputError, match="static: a trajectory is given as well"):
+        hr.open_log(path, static=True, trajectory=hr.Trajectory.standing(hr.Pose(), 1.0))
+    with pytest.raises(FileError, match=r"sweep 0: the poses end .* s before this sweep does"):
+        hr.read_log(path, trajectory=hr.Trajectory.standing(hr.Pose(), 1.0))
+
+
+def test_packets_of_other_lidars_are_refused_by_name(tmp_path):
+    distance = np.zeros((12, 32), int)
+    for options, text in (
+        ({"flag": 0xDDFF}, "an HDL-64E"),
+        ({"model": 0xA1}, "a VLS-128"),
+        ({"model": 3}, "code 0x03"),
+    ):
+        with pytest.raises(FileError, match=text):
+            one_packet(tmp_path, distance, **options)
+    frame = ethernet(ip(udp(bytes(900))))
+    (tmp_path / "x.pcap").write_bytes(pcap([(START_NS, frame)]))
+    with pytest.raises(FileError, match=r"packets of 900 bytes are of an unknown lidar.*x\.json of an Ouster"):
+        hr.open_log(tmp_path / "x.pcap", static=True)
+    (tmp_path / "x.pcap").write_bytes(pcap([]))
+    with pytest.raises(FileError, match="holds no UDP packets"):
+        hr.open_log(tmp_path / "x.pcap", static=True)
+
+
+def test_a_rotor_that_stands_still_does_not_make_one_endless_sweep(tmp_path):
+    distance = np.full((12, 32), 1000)
+    frames = [
+        (START_NS + k * 10**7, ethernet(ip(udp(velodyne_payload([100] * 12, distance, time_us=k * 10_000)))))
+        for k in range(120)
+    ]
+    (tmp_path / "x.pcap").write_bytes(pcap(frames))
+    assert len(hr.open_log(tmp_path / "x.pcap", **WIDE).sweeps) == 3  # 1.2 s, cut every 0.5 s
+
+
+def test_info_looks_at_packets_without_poses(tmp_path):
+    lines = describe(velodyne_pcap(tmp_path / "x.pcap", n_packets=200))
+    assert lines["Sensor"] == "vlp-16"
+    assert lines["Missing returns"] == "known; the packets tell every firing"

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The viewer's server and panel, without a browser."""
+
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from stages import fan, stage_of, wall_world
+
+import hedgerow as hr
+from hedgerow.errors import HedgerowError, InputError, MissingPackage
+from hedgerow.view.web.frame import Choice
+from hedgerow.view.web.server import start_server, stop_server, url_of
+
+pytest.importorskip("viser", reason="viser is not installed: pip install 'hedgerow[view]'")
+COMMAND = [sys.executable, "-c", "from hedgerow.cli import main; main()", "view"]
+
+
+@pytest.fixture
+def server():
+    started = start_server(port=0)
+    yield started
+    stop_server(started)
+
+
+@pytest.fixture
+def log_file(tmp_path):
+    hr.write_log(fan(n=60, sweeps=3), tmp_path / "drive.parquet")
+    return tmp_path / "drive.parquet"
+
+
+def refused(*words):
+    done = subprocess.run([*COMMAND, *map(str, words)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == ""
+    assert done.stderr.startswith("hedgerow: ") and done.stderr.count("\n") == 1
+    return done.stderr
+
+
+def test_the_server_answers_on_loopback_and_nowhere_else(server):
+    with urllib.request.urlopen(url_of(server), timeout=20) as page:
+        assert page.status == 200
+        assert b"<html" in page.read().lower()
+    assert server.get_host() == "127.0.0.1"
+    if sys.platform == "linux":  # the whole of 127/8 is this machine: a server on 0.0.0.0 would answer here
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.2", server.get_port()), timeout=5)
+
+
+def test_a_port_that_is_taken_is_refused_in_one_sentence(log_file):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        message = refused(log_file, "--port", port)
+    assert f"--port {port}: is taken" in message
+
+
+def test_an_address_of_another_machine_and_a_port_that_cannot_be_are_refused():
+    with pytest.raises(InputError, match=r"--host 192\.0\.2\.1: not an address of this machine"):
+        start_server("192.0.2.1", 0)
+    with pytest.raises(InputError, match="--port 70000"):
+        start_server(port=70000)
+
+
+def test_wrong_paths_and_options_are_refused_in_one_sentence(tmp_path, log_file):
+    from hedgerow.cli.view import view
+
+    (tmp_path / "text.docx").write_text("hello")
+    hr.write_log(fan(n=5)[:0], tmp_path / "empty.parquet")
+    for words, message in (
+        ({"paths": [tmp_path / "none.parquet"]}, "none.parquet: no such file or folder, nor a scene"),
+        ({"paths": [tmp_path / "text.docx"]}, "text.docx"),
+        ({"paths": [tmp_path / "empty.parquet"]}, "empty: has no beams"),
+        ({"paths": [log_file], "sweep": 9}, "--sweep 9: there is no such sweep; there are 0 to 2"),
+        ({"paths": [log_file], "colour": "pink"}, "--colour pink: expected one of layer"),
+        ({"paths": [log_file], "accumulate": 0}, "--accumulate 0"),
+        ({"paths": []}, "name at least one"),
+    ):
+        with pytest.raises(HedgerowError, match=message):
+            view(words.pop("paths"), **words)
+
+
+def test_a_missing_package_is_named_with_its_pip_line(monkeypatch):
+    monkeypatch.setitem(sys.modules, "viser", None)
+    with pytest.raises(MissingPackage, match=r"pip install 'hedgerow\[view\]'"):
+        start_server(port=0)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
+def test_the_command_says_the_address_and_ctrl_c_ends_it_cleanly(log_file):
+    command = [*COMMAND, str(log_file), "--port", "0"]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        line = running.stdout.readline()
+        url = line.split()[1]
+        assert urllib.request.urlopen(url, timeout=20).status == 200
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=30)
+    finally:
+        running.kill()
+    assert (running.returncode, out, err) == (0, "ended\n", "")
+
+
+def shown(viewer, layer=0):
+    return viewer.drawing.cloud_handle(layer)
+
+
+def until(viewer, fact):
+    """Draw until something holds: callbacks of controls run in threads of their own."""
+    end = time.monotonic() + 20
+    while not fact():
+        assert time.monotonic() < end
+        viewer.draw()
+        time.sleep(0.01)
+
+
+def test_the_panel_moves_the_cloud_and_points_are_sent_as_float32(server):
+    from hedgerow.view.web.viewer import Viewer
+
+    log = fan(n=80, sweeps=3)
+    viewer = Viewer(server, stage_of(log), Choice())
+    viewer.draw()
+    assert shown(viewer).precision == "float32"
+    assert_array_equal(shown(viewer).points, log.select(sweep=0).points().astype(np.float32))
+    viewer.panel.slider.value = 2
+    until(viewer, lambda: viewer.choice.position == 2 and viewer.idle)
+    assert_array_equal(shown(viewer).points, log.select(sweep=2).points().astype(np.float32))
+    viewer.panel.step()  # after the last sweep comes the first
+    assert viewer.choice.position == 0
+
+
+def test_switched_off_layers_vanish_and_others_are_not_sent_again(server):
+    from hedgerow.view.web.viewer import Viewer
+
+    viewer = Viewer(server, stage_of(fan(n=40), world=wall_world()), Choice(quantity="layer"))
+    viewer.draw()
+    before = shown(viewer, 1)
+    viewer.choice.hidden = {0}
+    viewer.change("clouds")
+    viewer.draw()
+    assert not shown(viewer, 0).visible
+    assert shown(viewer, 1).visible
+    assert shown(viewer, 1) is before
+
+
+def test_a_beam_given_by_number_is_drawn_with_its_density(server):
+    from hedgerow.view.web.beam import BeamAt
+    from hedgerow.view.web.viewer import Viewer
+
+    viewer = Viewer(server, stage_of(fan(n=41), world=wall_world(x_m=12.0)), Choice())
+    viewer.draw()
+    viewer.show_beam(BeamAt(0, 20))
+    line = server.scene.get_handle_by_name("/beam/line")
+    assert_array_equal(line.points[0, 0], [0, 0, 0])
+    assert server.scene.get_handle_by_name("/beam/world").position[0] == pytest.approx(12.0, abs=1e-5)
+    viewer.show_beam(BeamAt(0, 4000))
+    assert server.scene.get_handle_by_name("/beam/line") is None
+
+
+@pytest.mark.parametrize("gaussians_as", ["splats", "ellipsoids"])
+def test_worlds_alone_are_drawn_as_shapes(server, gaussians_as):
+    from stages import bush_world
+
+    from hedgerow.view.web.stage import Solid, Stage
+    from hedgerow.view.web.viewer import Viewer
+
+    stage = Stage([], [Solid("bush", bush_world()), Solid("wall", wall_world())])
+    viewer = Viewer(server, stage, Choice())
+    viewer.panel.gaussians_as.value = gaussians_as
+    until(viewer, lambda: viewer.idle)
+    assert server.scene.get_handle_by_name("/worlds/bush/gaussians").visible
+    assert server.scene.get_handle_by_name("/worlds/wall/triangles").visible

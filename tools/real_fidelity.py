@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Learn every model from one part of public recordings, compare it with the rest, and write the tables as Markdown.
+
+    python tools/real_fidelity.py DATA [--only NAME ...] [--models MODEL ...] [--out TABLES.md] [--pictures FOLDER]
+
+DATA holds a folder per dataset, with the load.py that tools/real_logs.py describes. docs/fidelity.md has the tables.
+"""
+
+import argparse
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from real_logs import Choice, logs
+
+import hedgerow as hr
+from hedgerow.evaluate.tables import ScoreTable
+from hedgerow.io.figure import save_figure
+from hedgerow.report.sweep_plot import range_images
+
+MODELS = ("voxel", "topdown", "bottomup", "hybrid", "surface", "permeable-surface", "points")
+SHOWN = (
+    "bhattacharyya",
+    "bhattacharyya_per_direction",
+    "histogram_match_m",
+    "hits_found",
+    "misses_found",
+    "beam_error_mean_m",
+    "beam_error_median_m",
+    "sweep_distance_m",
+    "cloud_distance_m",
+    "nll",
+    "nll_binned",
+    "floored",
+    "parameters",
+)
+PICTURED = ("hybrid", "permeable-surface", "surface")
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A public recording, and how it is cut into a part to learn from and a part to compare with."""
+
+    title: str
+    folder: str
+    sensor: str
+    train: Choice
+    test: Choice
+    recording: str = ""
+    max_range_m: float = 80.0
+    hidden_share: float = 1.0
+    """See tools/real_logs.py."""
+    settings: dict[str, Any] = field(default_factory=dict[str, Any])
+    """Of compare."""
+
+
+RECORDINGS = {
+    "kitti-0029": Recording(
+        "KITTI raw, drive 2011_09_26_drive_0029, sweeps 0 to 31",
+        "kitti_0029_start",
+        "hdl-64e-s2",
+        Choice("0:32", skip_every=4),
+        Choice("0:32", only_every=4),
+    ),
+    "kitti-0005": Recording(
+        "KITTI raw, drive 2011_09_26_drive_0005, sweeps 108 to 139",
+        "kitti_0005",
+        "hdl-64e-s2",
+        Choice("108:140", skip_every=4),
+        Choice("108:140", only_every=4),
+    ),
+    "kitti-0005-ahead": Recording(
+        "KITTI raw, drive 2011_09_26_drive_0005, learned from sweeps 100 to 123, compared with 128 to 139",
+        "kitti_0005",
+        "hdl-64e-s2",
+        Choice("100:124"),
+        Choice("128:140:2"),
+    ),
+    "newer-college": Recording(
+        "Newer College quad, first lap (sweeps 0 to 21) and second lap (22 to 49)",
+        "newer_college_quad",
+        "os1-64",
+        Choice("0:22"),
+        Choice("22:50"),
+        hidden_share=0.1,
+    ),
+    "norlab-static": Recording(
+        "Norlab RS-32, standing, even and odd sweeps",
+        "norlab_rs32_static",
+        "rs-lidar-32",
+        Choice(skip_every=2),
+        Choice(only_every=2),
+        hidden_share=0.1,
+        settings={"bearing_step_deg": 0.2, "range_step_m": 0.02, "static": True},
+    ),
+    "ouster-plaza": Recording(
+        "Ouster OS1-128, pose_delta_2_128.osf, one sweep, every fourth column held out",
+        "ouster_bsd",
+        "os1-128",
+        Choice(skip_every=4, by_column=True),
+        Choice(only_every=4, by_column=True),
+        recording="dual_OSx128_2048_plaza",
+    ),
+    "ouster-street": Recording(
+        "Ouster OS1-128, OS-1-128_v2.3.0_1024x10_lb_n3.pcap, first sweep, every fourth column held out",
+        "ouster_bsd",
+        "os1-128",
+        Choice("0:1", skip_every=4, by_column=True),
+        Choice("0:1", only_every=4, by_column=True),
+        recording="OS1-128_1024_street_3sweeps",
+    ),
+}
+
+
+def log_of(data: Path, recording: Recording, choice: Choice) -> hr.Log:
+    """Read one part of a recording."""
+    parts = logs(
+        data / recording.folder,
+        choice,
+        max_range_m=recording.max_range_m,
+        sensor=recording.sensor,
+        recording=recording.recording,
+        hidden_share=recording.hidden_share,
+    )
+    return hr.Log.concatenate(list(parts))
+
+
+def measure(data: Path, name: str, pictures: Path | None, models: Sequence[str] = MODELS) -> str:
+    """Learn, compare, and return the section of one recording."""
+    recording = RECORDINGS[name]
+    train, test = (log_of(data, recording, choice) for choice in (recording.train, recording.test))
+    worlds: dict[str, hr.LearnedWorld] = {}
+    for model in models:
+        start_s = time.monotonic()
+        worlds[model] = hr.learn(train, model)
+        print(f"{name}: learned {model} in {time.monotonic() - start_s:.0f} s", flush=True)
+    scores = hr.compare(test, worlds, **recording.settings)
+    table = scores.table()
+    shown = ScoreTable(table.columns, tuple(row for row in table.rows if row.key in SHOWN))
+    if pictures is not None:
+        draw(test, worlds, pictures / f"real_{name}.png")
+    return (
+        f"### {recording.title}\n\n    python tools/real_fidelity.py DATA --only {name}\n\n"
+        f"Learned from {_described(train)}, compared with {_described(test)}.\n\n{shown.to_markdown()}"
+        + "".join(f"\n- {note}\n" for note in scores.notes)
+    )
+
+
+def draw(test: hr.Log, worlds: dict[str, hr.LearnedWorld], path: Path) -> None:
+    """Draw the middle one of the held-out sweeps beside its simulations, as range images."""
+    numbers = sorted(set(test.beams.sweep.tolist()))
+    sweep = test.select(sweep=numbers[len(numbers) // 2])
+    chosen = [model for model in PICTURED if model in worlds] or list(worlds)
+    sweeps = {"real": sweep} | {model: worlds[model].fire(sweep.beams) for model in chosen}
+    figure = range_images(sweeps)
+    if figure is not None:
+        save_figure(figure, path, dpi=80)
+
+
+def _described(log: hr.Log) -> str:
+    missing = 1 - float(log.returns.hit.mean())
+    n_sweeps = len(set(log.beams.sweep.tolist()))
+    return f"{n_sweeps} sweep{'s' * (n_sweeps > 1)} ({len(log):,} beams, {missing:.1%} without return)"
+
+
+def main() -> None:
+    """Read the arguments and measure."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--only", nargs="+", choices=list(RECORDINGS), default=list(RECORDINGS), metavar="NAME")
+    parser.add_argument("--models", nargs="+", default=MODELS, metavar="MODEL", help="default: all but refined")
+    parser.add_argument("--out", type=Path, help="write the tables here instead of printing them")
+    parser.add_argument("--pictures", type=Path, help="folder for real_NAME.png")
+    asked = parser.parse_args()
+    sections = [measure(asked.data, name, asked.pictures, asked.models) for name in asked.only]
+    if asked.out is None:
+        print("\n".join(sections))
+    else:
+        asked.out.write_text("\n".join(sections), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
