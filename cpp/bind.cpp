@@ -286,6 +286,7 @@ NB_MODULE(_core, m) {
     bind_behind(m);
     bind_cluster(m);
     bind_points(m);
+    bind_refine(m);
     bind_surface(m);
     m.def("embree_bytes", embree_bytes, "Bytes that Embree holds now.");
     m.def("draw_coins", draw_coins, nb::arg("seed"), nb::arg("pulse").noconvert(), nb::arg("element").noconvert(),

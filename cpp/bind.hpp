@@ -115,6 +115,7 @@ void bind_beam(nb::module_& m);
 void bind_behind(nb::module_& m);
 void bind_cluster(nb::module_& m);
 void bind_points(nb::module_& m);
+void bind_refine(nb::module_& m);
 void bind_surface(nb::module_& m);
 
 }  // namespace hedgerow

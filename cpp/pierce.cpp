@@ -3,16 +3,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <limits>
-#include <numbers>
 
 namespace hedgerow {
 namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-// A normal density is below 1e-14 of its peak beyond this many sigmas.
-constexpr float kTail = 8.0f;
 
 enum class Verdict { neither, hit, pass };
 
@@ -23,17 +16,8 @@ Verdict judge(const Crossing& crossing, float range_m, float window_m) {
     return beyond_m >= reach_m ? Verdict::pass : Verdict::neither;
 }
 
-double normal_density(double x, double mean, double sigma) {
-    const double z = (x - mean) / sigma;
-    return std::exp(-0.5 * z * z) / (sigma * std::sqrt(2 * std::numbers::pi));
-}
-
-double normal_below(double x, double mean, double sigma) {
-    return 0.5 * std::erfc((mean - x) / (sigma * std::numbers::sqrt2));
-}
-
 double log_density(const std::vector<Crossing>& crossings, float range_m, RangeLimits limits, float min_sigma_m) {
-    const bool returned = range_m < kInfinity;
+    const bool returned = std::isfinite(range_m);
     double reaching = 1;  // probability that the ray gets this far
     double sum = 0;
     for (const Crossing& crossing : crossings) {
@@ -42,9 +26,7 @@ double log_density(const std::vector<Crossing>& crossings, float range_m, RangeL
         if (returned) {
             sum += weight * normal_density(range_m, crossing.mean_m, sigma);
         } else {
-            // Stopped by this element, but drawn nearer or farther than the sensor can tell.
-            sum += weight * (normal_below(limits.min_m, crossing.mean_m, sigma) +
-                             normal_below(-limits.max_m, -crossing.mean_m, sigma));
+            sum += weight * outside(limits, crossing.mean_m, sigma);
         }
         reaching *= crossing.pass;
     }
@@ -92,14 +74,11 @@ void count(Scene& scene, const BeamArrays& beams, std::span<const float> range_m
 
 void likelihood(Scene& scene, const BeamArrays& beams, std::span<const float> range_m, RangeLimits limits,
                 float min_sigma_m, int threads, const Tick& tick, std::span<double> log_density_out) {
-    // An element at t may have returned at r if t - kTail sigma(t) <= r, where sigma(t) is at most sigma0 + share t.
-    const float sigma0_m = std::max(scene.max_sigma_m(), min_sigma_m);
-    const float nearer = 1 - kTail * scene.max_sigma_per_m();
-    const auto reach_m = [&](float range_m) { return nearer > 0 ? (range_m + kTail * sigma0_m) / nearer : kInfinity; };
+    const Reach reach(scene, min_sigma_m);
     const RTCScene embree = scene.embree(Purpose::pierce);
     for_chunks(beams, threads, tick, [&](Chunk chunk) {
         pierce_chunk(
-            scene, embree, beams, chunk, limits.max_m, [&](std::size_t beam) { return reach_m(range_m[beam]); },
+            scene, embree, beams, chunk, limits.max_m, [&](std::size_t beam) { return reach(range_m[beam]); },
             [&](std::size_t beam, const std::vector<Crossing>& crossings) {
                 log_density_out[beam] = log_density(crossings, range_m[beam], limits, min_sigma_m);
             });

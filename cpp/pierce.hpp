@@ -2,7 +2,10 @@
 // Every element along a ray, nearest first, and what follows from that: counting, likelihood.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numbers>
 #include <vector>
 
 #include "batch.hpp"
@@ -28,6 +31,33 @@ void count(Scene& scene, const BeamArrays& beams, std::span<const float> range_m
 // the ray. `min_sigma_m` widens elements that are sharper, such as noiseless triangles, whose density has no bound.
 void likelihood(Scene& scene, const BeamArrays& beams, std::span<const float> range_m, RangeLimits limits,
                 float min_sigma_m, int threads, const Tick& tick, std::span<double> log_density);
+
+// How far along a ray elements may have returned at a measured range: an element at t may if t - tail sigma(t) <= r,
+// where sigma(t) is at most sigma0 + share t.
+class Reach {
+  public:
+    Reach(const Scene& scene, float min_sigma_m)
+        : tail_m_(kTail * std::max(scene.max_sigma_m(), min_sigma_m)), nearer_(1 - kTail * scene.max_sigma_per_m()) {}
+
+    float operator()(float range_m) const {
+        return nearer_ > 0 ? (range_m + tail_m_) / nearer_ : std::numeric_limits<float>::infinity();
+    }
+
+  private:
+    static constexpr float kTail = 8.0f;  // a normal density is below 1e-14 of its peak beyond this many sigmas
+    float tail_m_, nearer_;
+};
+
+inline double normal_density(double x, double mean, double sigma) {
+    const double z = (x - mean) / sigma;
+    return std::exp(-0.5 * z * z) / (sigma * std::sqrt(2 * std::numbers::pi));
+}
+
+// Probability that a normal range is nearer or farther than the sensor can tell.
+inline double outside(RangeLimits limits, double mean, double sigma) {
+    const auto below = [&](double z) { return 0.5 * std::erfc(-z / (sigma * std::numbers::sqrt2)); };
+    return below(limits.min_m - mean) + below(mean - limits.max_m);
+}
 
 // Calls visit(beam, crossings) for every beam of the chunk with its elements, nearest first, up to far_m(beam).
 // Triangles end there; Gaussians may stand farther off if they reach nearer.

@@ -168,6 +168,14 @@ def test_learn_then_compare_gives_a_table_json_and_a_report(lane_logs, tmp_path)
     assert "hedgerow compare" in page
 
 
+def test_learn_keeps_to_the_budget_of_a_refined_world(lane_logs, tmp_path):
+    words = ("learn", lane_logs / "train.parquet", "-o", tmp_path / "a.world", "--model", "refined", "--budget", 1500)
+    done = run(*words, "--set", "rounds=2")
+    assert done.returncode == 0, done.stderr
+    assert 1000 < hr.load_world(tmp_path / "a.world").size().elements <= 1500
+    assert_refused(run(*words[:4], "--model", "voxel", "--budget", 9), "budget: model voxel has no such parameter")
+
+
 def test_learn_refuses_bad_models_settings_and_targets_and_leaves_nothing(lane_logs, tmp_path):
     log, target = lane_logs / "train.parquet", tmp_path / "site.world"
     assert_refused(run("learn", log, "-o", target, "--model", "voxels"), "voxels", "topdown")

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Learn every model from one part of public recordings, compare it with the rest, and write the tables as Markdown.
 
-    python tools/real_fidelity.py DATA [--only NAME ...] [--out TABLES.md] [--pictures FOLDER]
+    python tools/real_fidelity.py DATA [--only NAME ...] [--models MODEL ...] [--out TABLES.md] [--pictures FOLDER]
 
 DATA holds a folder per dataset, with the load.py that tools/real_logs.py describes. docs/fidelity.md has the tables.
 """
 
 import argparse
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -126,12 +127,12 @@ def log_of(data: Path, recording: Recording, choice: Choice) -> hr.Log:
     return hr.Log.concatenate(list(parts))
 
 
-def measure(data: Path, name: str, pictures: Path | None) -> str:
+def measure(data: Path, name: str, pictures: Path | None, models: Sequence[str] = MODELS) -> str:
     """Learn, compare, and return the section of one recording."""
     recording = RECORDINGS[name]
     train, test = (log_of(data, recording, choice) for choice in (recording.train, recording.test))
     worlds: dict[str, hr.LearnedWorld] = {}
-    for model in MODELS:
+    for model in models:
         start_s = time.monotonic()
         worlds[model] = hr.learn(train, model)
         print(f"{name}: learned {model} in {time.monotonic() - start_s:.0f} s", flush=True)
@@ -151,7 +152,8 @@ def draw(test: hr.Log, worlds: dict[str, hr.LearnedWorld], path: Path) -> None:
     """Draw the middle one of the held-out sweeps beside its simulations, as range images."""
     numbers = sorted(set(test.beams.sweep.tolist()))
     sweep = test.select(sweep=numbers[len(numbers) // 2])
-    sweeps = {"real": sweep} | {model: worlds[model].fire(sweep.beams) for model in PICTURED}
+    chosen = [model for model in PICTURED if model in worlds] or list(worlds)
+    sweeps = {"real": sweep} | {model: worlds[model].fire(sweep.beams) for model in chosen}
     figure = range_images(sweeps)
     if figure is not None:
         save_figure(figure, path, dpi=80)
@@ -168,10 +170,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
     parser.add_argument("--only", nargs="+", choices=list(RECORDINGS), default=list(RECORDINGS), metavar="NAME")
+    parser.add_argument("--models", nargs="+", default=MODELS, metavar="MODEL", help="default: all but refined")
     parser.add_argument("--out", type=Path, help="write the tables here instead of printing them")
     parser.add_argument("--pictures", type=Path, help="folder for real_NAME.png")
     asked = parser.parse_args()
-    sections = [measure(asked.data, name, asked.pictures) for name in asked.only]
+    sections = [measure(asked.data, name, asked.pictures, asked.models) for name in asked.only]
     if asked.out is None:
         print("\n".join(sections))
     else:

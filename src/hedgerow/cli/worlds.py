@@ -17,6 +17,7 @@ def learn(
     *,
     world: Annotated[Path, Parameter(name=["--output", "-o"])],
     model: str = "hybrid",
+    budget: int | None = None,
     settings: Annotated[list[str] | None, Parameter(name=["--set", "-s"], negative=())] = None,
 ) -> None:
     """Learn a world from a log and write it to a folder.
@@ -28,7 +29,10 @@ def learn(
     world
         the folder to write, by custom NAME.world
     model
-        points, surface, permeable-surface, voxel, topdown, bottomup or hybrid; hedgerow models says when to use which
+        points, surface, permeable-surface, voxel, topdown, bottomup, hybrid or refined; hedgerow models says when to
+        use which
+    budget
+        most elements of a refined world; default: as many as it starts with
     settings
         parameters of the model, each NAME=VALUE; hedgerow models NAME lists them
     """
@@ -36,7 +40,7 @@ def learn(
     from hedgerow.progress import stage_bar
 
     start = time.perf_counter()
-    parameters = settings_of(settings)
+    parameters = settings_of(settings) | ({} if budget is None else {"budget": budget})
     with stage_bar() as progress:
         learned = hr.learn(log, model, progress=progress, **parameters)
         learned.save(world)

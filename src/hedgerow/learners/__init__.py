@@ -33,7 +33,7 @@ def learn(
     Args:
         source: a log; or the path of one, of any format, or `open_log` of it, which may be larger than memory; or a
             function that gives the partitions of a log anew each time it is called.
-        model: points, surface, permeable-surface, voxel, topdown, bottomup or hybrid.
+        model: points, surface, permeable-surface, voxel, topdown, bottomup, hybrid or refined.
         progress: called with (stage, beams done, beams in all).
         parameters: of the model; `hedgerow models NAME` lists them.
 

@@ -4,18 +4,22 @@
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from math import isfinite
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from hedgerow.errors import InputError
 from hedgerow.learners.bottomup import BottomupParameters, learn_bottomup
 from hedgerow.learners.classify import ClassifierParameters, learn_volume_map, read_classifier, volume_part
+from hedgerow.learners.held_out import hold_out
 from hedgerow.learners.noise import fit_noise
 from hedgerow.learners.parts import Parts, Survey
 from hedgerow.learners.permeability import Counts, count, with_permeability, without_passed
 from hedgerow.learners.points import PointsParameters, learn_points
+from hedgerow.learners.ray_sums import RayModel
+from hedgerow.learners.refined import RefinedParameters, learn_refined, loaded_start
 from hedgerow.learners.stages import Stages
 from hedgerow.learners.surface import SurfaceParameters, learn_surface
 from hedgerow.learners.topdown import TopdownParameters, learn_topdown
@@ -165,6 +169,29 @@ def _hybrid(job: Job, parameters: HybridParameters) -> tuple[Table, ...]:
     return job.permeable(tables, parameters)
 
 
+def _refined(job: Job, parameters: RefinedParameters) -> tuple[Table, ...]:
+    held = hold_out(job.parts, parameters.held_out_every)
+    max_range_m = job.survey.max_range_m
+    model = RayModel(
+        min_range_m=job.survey.min_range_m,
+        max_range_m=max_range_m if isfinite(max_range_m) else held.beyond_m,
+        outlier_share=parameters.outlier_share,
+    )
+    start = _start_of(Job(held.training, job.survey, job.stages), parameters)
+    return (learn_refined(held, start, model, parameters, meter=job.stages.meter),)
+
+
+def _start_of(job: Job, parameters: RefinedParameters) -> Gaussians:
+    """What a refined world begins with: learned from the training sweeps alone, or loaded."""
+    if parameters.start == "voxel":
+        (start,) = _voxel(job, PermeableVoxelParameters(**parameters.voxel.model_dump()))
+    elif parameters.start == "topdown":
+        (start,) = _topdown(job, PermeableTopdownParameters(**parameters.topdown.model_dump()))
+    else:
+        return loaded_start(parameters.start)
+    return cast("Gaussians", start)
+
+
 def _only(kind: type[Any], parameters: BaseModel) -> Any:
     """The part of some parameters that one learner knows."""
     return kind(**{name: getattr(parameters, name) for name in kind.model_fields})
@@ -206,4 +233,9 @@ MODELS: dict[str, Model] = {
     "topdown": Model("Gaussians by recursive K-means; best for vegetation", PermeableTopdownParameters, _topdown),
     "hybrid": Model("surface where it is one, Gaussians elsewhere; the best start", HybridParameters, _hybrid),
     "bottomup": Model("Gaussians grown from small ones; compact", PermeableBottomupParameters, _bottomup),
+    "refined": Model(
+        "Gaussians fitted to the beams themselves, judged by held-out sweeps; most faithful, slower to learn",
+        RefinedParameters,
+        _refined,
+    ),
 }

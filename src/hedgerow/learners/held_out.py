@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sweeps that are not learned from but judge what was learned.
+
+Whole sweeps, never single beams: a beam's neighbours in its own sweep all but tell its range.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import InputError
+from hedgerow.learners.parts import Parts
+from hedgerow.log import Log
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldOut:
+    """Divides every partition of a log by sweep."""
+
+    parts: Parts
+    sweeps: NDArray[np.int32]
+    """Numbers of the sweeps held out."""
+    beyond_m: float
+    """Farther than any range in the log: a limit where the log has none."""
+
+    def __iter__(self) -> Iterator[tuple[Log, Log]]:
+        """Give each partition as what is learned from and what is held out; either may be empty."""
+        for log in self.parts():
+            judge = np.isin(log.beams.sweep, self.sweeps)
+            if judge.all():
+                yield log[:0], log
+            elif judge.any():
+                yield log[~judge], log[judge]
+            else:
+                yield log, log[:0]
+
+    def training(self) -> Iterator[Log]:
+        """Give what is learned from."""
+        return (log for log, _ in self if len(log))
+
+
+def hold_out(parts: Parts, every: int) -> HeldOut:
+    """Hold out every n-th sweep of a log, by order of their numbers; of fewer than n sweeps the last.
+
+    Raises:
+        InputError: there is only one sweep, or nothing returned from all that is left to learn from.
+    """
+    found: set[int] = set()
+    returned: set[int] = set()
+    farthest_m = 0.0
+    for log in parts():
+        hit = np.isfinite(log.returns.first_m)
+        found.update(np.unique(log.beams.sweep).tolist())
+        returned.update(np.unique(log.beams.sweep[hit]).tolist())
+        farthest_m = max(farthest_m, float(log.returns.first_m.max(initial=0.0, where=hit)))
+    if len(found) < 2:
+        raise InputError("log: has one sweep only; the refined model learns from some and is judged by others")
+    sweeps = np.array(sorted(found), dtype=np.int32)
+    every = min(every, len(sweeps))
+    judges = sweeps[every - 1 :: every]
+    if returned <= set(judges.tolist()):
+        raise InputError("log: nothing returned in the sweeps that are not held out; there is nothing to learn from")
+    return HeldOut(parts, judges, farthest_m + 1.0)

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The second half of a round: elements that suit the beams which they answered for (MODELS §3).
+
+Stopping follows the ray likelihood exactly: a permeability is the share of passes, an extinction takes one step up its
+concave likelihood. Means and covariances become those of the returned points. That is the maximum of the points'
+density, not quite of the ranges': a point tells little about the shape across its own ray.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.learners.ray_sums import RaySums
+from hedgerow.world.elements import Gaussians
+
+MIN_EXTINCTION_PER_M, MAX_EXTINCTION_PER_M = 1e-3, 1e5
+_MAX_STEP = np.log(3.0)
+_MEAN_COUNT = 2.0
+
+
+def next_stop(gaussians: Gaussians, sums: RaySums) -> NDArray[np.float32]:
+    """Return the (N,) permeabilities or extinctions that the sums speak for; where they are silent, the old ones."""
+    if gaussians.law == "permeability":
+        met = sums.hits + sums.passes
+        share = np.divide(sums.passes, met, out=gaussians.stop.astype(np.float64), where=met > 0)
+        return np.clip(share, 0, 1).astype(np.float32)
+    # Newton's step in the log of the extinction, damped: for thin elements log1p gives the maximum itself, and it
+    # is shorter than Newton's step everywhere, which could overshoot.
+    ratio = (sums.slope - sums.depth) / (sums.curve + sums.depth + 1e-9)
+    step = np.clip(np.sign(ratio) * np.log1p(np.abs(ratio)), -_MAX_STEP, _MAX_STEP)
+    return np.clip(gaussians.stop * np.exp(step), MIN_EXTINCTION_PER_M, MAX_EXTINCTION_PER_M).astype(np.float32)
+
+
+def maximised(
+    gaussians: Gaussians, sums: RaySums, *, prior_m2: NDArray[np.float64] | None = None, prior_count: float = 0.0
+) -> Gaussians:
+    """Return the elements after one round.
+
+    Args:
+        gaussians: the elements that the sums were gathered with.
+        sums: of the training beams.
+        prior_m2: (N, 3, 3) covariances to lean on. Default: the old ones.
+        prior_count: how many points the prior counts for.
+    """
+    hits = sums.hits
+    n = np.maximum(hits, 1e-9)[:, None]
+    offset_m = sums.offset_m / n
+    own_m2 = sums.square_m2 / n[:, :, None] - offset_m[:, :, None] * offset_m[:, None, :]
+    before = gaussians.covariance_m2 if prior_m2 is None else prior_m2
+    # An element with hardly a hit stays where and what it is; prune has the last word on it.
+    weight = (hits / (hits + max(prior_count, 1e-6)))[:, None, None]
+    trust = (hits / (hits + (_MEAN_COUNT if prior_count > 0 else 1e-6)))[:, None]
+    covariance_m2 = floored(weight * own_m2 + (1 - weight) * before, gaussians.min_sigma_m)
+    return replace(
+        gaussians,
+        mean_m=gaussians.mean_m + trust * offset_m,
+        covariance_m2=covariance_m2,
+        stop=next_stop(gaussians, sums),
+    )
+
+
+def floored(covariance_m2: NDArray[np.float64], min_sigma_m: float) -> NDArray[np.float64]:
+    """Return the covariances with no standard deviation below a floor."""
+    variance, axes = np.linalg.eigh(covariance_m2)
+    return rebuilt(np.maximum(variance, min_sigma_m**2), axes)
+
+
+def rebuilt(variance_m2: NDArray[np.float64], axes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the (N, 3, 3) covariances of (N, 3) variances along (N, 3, 3) axes, which are columns."""
+    scaled = axes * variance_m2[:, None, :]
+    return scaled @ axes.transpose(0, 2, 1)
+
+
+def with_extinction(gaussians: Gaussians) -> Gaussians:
+    """Return elements of constant permeability as such with extinction: twice the depth they have, in their middle.
+
+    Twice, because depth falls off from the middle; rounds of maximisation find the rest.
+    """
+    if gaussians.law == "extinction":
+        return gaussians
+    sigma_m = np.sqrt(np.maximum(np.einsum("nii->n", gaussians.covariance_m2) / 3, gaussians.min_sigma_m**2))
+    depth = -np.log(np.clip(gaussians.stop.astype(np.float64), 0.02, 0.98))
+    return replace(gaussians, stop=(2 * depth / sigma_m).astype(np.float32), law="extinction")

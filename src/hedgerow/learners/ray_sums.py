@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one round of expectation maximisation gathers from the beams (MODELS §3): who answered for each range?
+
+Every beam shares itself out among the elements on its way, by the ray likelihood of 000 §5.4. Sums are whole numbers
+in steps of 2⁻³⁰, the score in steps of 2⁻²⁰: they add up exactly, so partitions, order and threads do not matter.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow import _core
+from hedgerow.learners.permeability import scene_of
+from hedgerow.log import Log
+from hedgerow.world.elements import Gaussians, Triangles
+from hedgerow.world.scene import Scene
+
+Tables = tuple[Gaussians | Triangles, ...]
+_SCORE_STEPS = float(1 << 20)
+
+
+@dataclass(frozen=True, slots=True)
+class RayModel:
+    """What a density needs besides the elements."""
+
+    min_range_m: float
+    max_range_m: float
+    outlier_share: float
+    """Share of beams that nothing explains: ranges spread evenly over the limits, and lost returns."""
+    min_sigma_m: float = 0.001
+    """Sharper elements count as this wide, as in `hr.compare`."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RaySums:
+    """Sums over beams, one row per element; adds up over partitions, bit by bit."""
+
+    table: NDArray[np.int64]
+    """(N, 14) fixed point."""
+    score: int
+    """Sum of log densities, fixed point."""
+    n_beams: int
+
+    @classmethod
+    def zero(cls, n_elements: int) -> Self:
+        """Sums of nothing yet."""
+        return cls(np.zeros((n_elements, _core.REFINE_SUMS), dtype=np.int64), 0, 0)
+
+    def __add__(self, other: Self) -> Self:
+        """Join the sums of two partitions."""
+        return type(self)(self.table + other.table, self.score + other.score, self.n_beams + other.n_beams)
+
+    @property
+    def nll(self) -> float:
+        """Mean negative log density of the measured ranges, outliers included: the `nll` of `hr.compare` [nat]."""
+        return -self.score / _SCORE_STEPS / max(self.n_beams, 1)
+
+    @property
+    def hits(self) -> NDArray[np.float64]:
+        """(N,) share of the returns that each element answers for, in beams."""
+        return self._column(0)
+
+    @property
+    def passes(self) -> NDArray[np.float64]:
+        """(N,) beams that went on behind each element."""
+        return self._column(1)
+
+    @property
+    def slope(self) -> NDArray[np.float64]:
+        """(N,) first derivative of the hits' log-likelihood by the log of the extinction."""
+        return self._column(2)
+
+    @property
+    def curve(self) -> NDArray[np.float64]:
+        """(N,) minus its second derivative."""
+        return self._column(3)
+
+    @property
+    def depth(self) -> NDArray[np.float64]:
+        """(N,) optical depth that beams passed: minus both derivatives of the passes' log-likelihood."""
+        return self._column(4)
+
+    @property
+    def offset_m(self) -> NDArray[np.float64]:
+        """(N, 3) sum of the returned points, relative to the element's mean, each by its share [m]."""
+        return self.table[:, 5:8] / _core.REFINE_FIXED
+
+    @property
+    def square_m2(self) -> NDArray[np.float64]:
+        """(N, 3, 3) sum of their outer products [m²]."""
+        lower = self.table[:, 8:14] / _core.REFINE_FIXED
+        return lower[:, [0, 1, 3, 1, 2, 4, 3, 4, 5]].reshape(-1, 3, 3)
+
+    def _column(self, number: int) -> NDArray[np.float64]:
+        return self.table[:, number] / _core.REFINE_FIXED
+
+
+class RayCounter:
+    """Gathers the sums of logs over the elements of some tables, numbered through in their order."""
+
+    def __init__(self, tables: Tables, model: RayModel) -> None:
+        """Build the scene once."""
+        self.model = model
+        self._scene = scene_of(tables)
+        self._mean_m = _means(tables, self._scene)
+
+    def sums(self, log: Log, *, threads: int = 0, progress: Callable[[int], object] | None = None) -> RaySums:
+        """Share the beams of a log out among the elements.
+
+        Args:
+            log: any partition; second returns are left out.
+            threads: 0 for all; the result does not depend on it.
+            progress: called with the number of beams done.
+        """
+        table, log_density = _core.refine_sums(
+            self._scene.native,
+            **self._scene.seen(log.beams),
+            range_m=np.ascontiguousarray(log.returns.first_m),
+            mean_m=self._mean_m,
+            min_range_m=self.model.min_range_m,
+            max_range_m=self.model.max_range_m,
+            min_sigma_m=self.model.min_sigma_m,
+            outlier_share=self.model.outlier_share,
+            threads=threads,
+            progress=progress,
+        )
+        return RaySums(table, int(np.rint(log_density * _SCORE_STEPS).astype(np.int64).sum()), len(log))
+
+    def passing(self, log: Log) -> NDArray[np.float64]:
+        """Return the (N,) probability that each beam does not return."""
+        nothing = np.full(len(log), np.inf, dtype=np.float32)
+        model = self.model
+        log_passing = self._scene.log_likelihood(
+            log.beams,
+            nothing,
+            min_range_m=model.min_range_m,
+            max_range_m=model.max_range_m,
+            min_sigma_m=model.min_sigma_m,
+        )
+        return np.exp(log_passing)
+
+
+def _means(tables: Tables, scene: Scene) -> NDArray[np.float32]:
+    """(N, 3) means in the scene's frame; triangles have none and gather no points."""
+    rows = [t.mean_m - scene.origin_m if isinstance(t, Gaussians) else np.zeros((len(t), 3)) for t in tables]
+    return np.ascontiguousarray(np.concatenate(rows), dtype=np.float32)
