@@ -137,7 +137,8 @@ def same(a, b):
 
 
 def test_the_result_is_better_than_its_start_on_beams_that_neither_saw(log, test_log):
-    voxel, refined = hr.learn(log, "voxel"), hr.learn(log, "refined")
+    voxel = hr.learn(log, "voxel")
+    refined = hr.learn(log, "refined", budget=len(voxel.tables["gaussians"]))
     scores = [hr.compare(test_log, world, seed=0) for world in (voxel, refined)]
     assert scores[1]["nll"] < scores[0]["nll"] - 0.1
     assert scores[1]["beam_error_mean_m"] < scores[0]["beam_error_mean_m"]
