@@ -12,8 +12,8 @@
 namespace hedgerow {
 namespace {
 
-constexpr double kNothing = 1e-7;    // smaller weights are not worth the memory traffic
-constexpr double kMostSlope = 1e6;   // of one beam: keeps the fixed point far from overflow
+constexpr double kNothing = 1e-7;   // smaller weights are not worth the memory traffic
+constexpr double kMostSlope = 1e6;  // of one beam: keeps the fixed point far from overflow
 
 void add(std::int64_t& sum, double value) {
     const double bounded = std::clamp(value, -kMostSlope, kMostSlope);
@@ -23,9 +23,7 @@ void add(std::int64_t& sum, double value) {
 // A term f(t, sigma) of the score of a ray that stops at an element, with its derivatives.
 struct Term {
     double value = 0, by_mean = 0, by_sigma = 0;
-    void operator+=(const Term& other) {
-        value += other.value, by_mean += other.by_mean, by_sigma += other.by_sigma;
-    }
+    void operator+=(const Term& other) { value += other.value, by_mean += other.by_mean, by_sigma += other.by_sigma; }
     Term operator*(double factor) const { return {value * factor, by_mean * factor, by_sigma * factor}; }
 };
 
@@ -166,17 +164,18 @@ void quality_sums(Scene& scene, const BeamArrays& beams, std::span<const float> 
                     direction[axis] = beams.direction[3 * beam + axis];
                 }
                 const bool returned = std::isfinite(range_m[beam]);
-                score.slopes(crossings, [&](std::size_t i, double share, double by_depth, double by_mean,
-                                            double by_sigma) {
-                    const std::uint64_t element = crossings[i].element;
-                    std::int64_t* own = &sums[kQualitySums * element];
-                    if (returned && share > kNothing) add(own[kShare], share);
-                    if (!crossings[i].is_volume()) return;
-                    const double sigma = crossings[i].sigma_m;
-                    if (std::abs(by_depth) + sigma * (std::abs(by_mean) + std::abs(by_sigma)) < kNothing) return;
-                    add_slopes(crossings[i], origin, direction, &elements.mean_m[3 * element],
-                               &elements.whitening[6 * element], by_depth, by_mean, by_sigma, own);
-                });
+                score.slopes(crossings,
+                             [&](std::size_t i, double share, double by_depth, double by_mean, double by_sigma) {
+                                 const std::uint64_t element = crossings[i].element;
+                                 std::int64_t* own = &sums[kQualitySums * element];
+                                 if (returned && share > kNothing) add(own[kShare], share);
+                                 if (!crossings[i].is_volume()) return;
+                                 const double sigma = crossings[i].sigma_m;
+                                 if (std::abs(by_depth) + sigma * (std::abs(by_mean) + std::abs(by_sigma)) < kNothing)
+                                     return;
+                                 add_slopes(crossings[i], origin, direction, &elements.mean_m[3 * element],
+                                            &elements.whitening[6 * element], by_depth, by_mean, by_sigma, own);
+                             });
             });
     });
 }

@@ -20,10 +20,10 @@ namespace hedgerow {
 // m to A exp(S) A' and m + A v, its extinction by a factor exp(s): gradients by v, S and s have no unit, whatever the
 // size of the element.
 enum QualitySum : int {
-    kSlopeMean,                         // by v, three
-    kSlopeShape = kSlopeMean + 3,       // by S, lower triangle by rows; those off the diagonal once
-    kSlopeStop = kSlopeShape + 6,       // by s
-    kShare,                             // sum of responsibilities for returns
+    kSlopeMean,                    // by v, three
+    kSlopeShape = kSlopeMean + 3,  // by S, lower triangle by rows; those off the diagonal once
+    kSlopeStop = kSlopeShape + 6,  // by s
+    kShare,                        // sum of responsibilities for returns
     kQualitySums,
 };
 

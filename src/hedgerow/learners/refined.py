@@ -47,7 +47,7 @@ class RefinedParameters(BaseModel):
     topdown: TopdownParameters = TopdownParameters()
     """How the start is learned if it is topdown."""
     rounds: Annotated[int, Field(ge=0, le=1000)] = 2
-    """Rounds of expectation maximisation; none for a start that is refined already."""
+    """Rounds of expectation maximisation; none for a start that has extinction already."""
     passes: Annotated[int, Field(ge=0, le=1000)] = 4
     """Passes of descent over the log, a step per sweep; 0: none."""
     min_steps: Annotated[int, Field(ge=0, le=100_000)] = 100
@@ -112,8 +112,10 @@ class Refiner:
         start = self._affordable(start)
         best = fitted = Candidate(start, self._judged(start, "judging the start"))
         with suppress(KeyboardInterrupt):
-            for fitted in self._rounds(self._adapted(start)):
-                best = self._better(best, fitted)
+            fitted = self._fitted(
+                self._adapted(start), rounds=self.parameters.rounds if start.law != "extinction" else 0
+            )
+            best = self._better(best, fitted)
         if fitted.gaussians.law == "extinction":
             with suppress(KeyboardInterrupt):
                 for candidate in self._passes(fitted):
@@ -139,14 +141,13 @@ class Refiner:
         adapted = replace(start, tau=own.tau, min_sigma_m=own.min_sigma_m, covariance_m2=covariance_m2)
         return with_extinction(adapted) if own.law == "extinction" else adapted
 
-    def _rounds(self, gaussians: Gaussians) -> Iterator[Candidate]:
+    def _fitted(self, gaussians: Gaussians, rounds: int) -> Candidate:
         """Expectation maximisation."""
-        own = self.parameters
-        budget = own.budget or len(gaussians)
-        for number in range(own.rounds):
-            sums = self._round(gaussians, f"round {number + 1} of {own.rounds}")
-            gaussians = self._next(gaussians, sums, budget, last=number + 1 == own.rounds)
-        yield Candidate(gaussians, self._judged(gaussians, "judging the rounds"))
+        budget = self.parameters.budget or len(gaussians)
+        for number in range(1, rounds + 1):
+            sums = self._round(gaussians, f"round {number} of {rounds}")
+            gaussians = self._next(gaussians, sums, budget, last=number == rounds)
+        return Candidate(gaussians, self._judged(gaussians, "judging the rounds"))
 
     def _next(self, gaussians: Gaussians, sums: RaySums, budget: int, *, last: bool) -> Gaussians:
         own = self.parameters
