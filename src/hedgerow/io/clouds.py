@@ -157,7 +157,7 @@ class CloudSource(SweepSource):
                 turned = self._turned(points, laser if self._plan.times_by_laser else None)
                 time_ns = self._times(frame, cloud, turned)
                 points = uncompensated(self._trajectory, cloud.points, time_ns, frame.reference_ns)
-        return replace(cloud, points=_tilted(points, self._plan.elevation_bias_rad), laser=laser)
+        return replace(cloud, points=tilted(points, self._plan.elevation_bias_rad), laser=laser)
 
     def _turned(self, points: NDArray[np.float64], laser: NDArray[np.int64] | None) -> NDArray[np.float64]:
         """Return what share of its turn the rotor had done at (N, 3) points; their azimuths tell, less the lasers'."""
@@ -233,7 +233,7 @@ def _not_recovered(reason: str) -> dict[str, Any]:
     return {"method": "none", "summary": f"not recovered, every beam has a return ({reason})"}
 
 
-def _tilted(points: NDArray[np.float64], angle_rad: float) -> NDArray[np.float64]:
+def tilted(points: NDArray[np.float64], angle_rad: float) -> NDArray[np.float64]:
     """Turn (N, 3) points up by an angle, each about the horizontal line through the sensor across its beam."""
     if angle_rad == 0:
         return points

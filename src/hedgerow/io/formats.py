@@ -14,7 +14,7 @@ from hedgerow.errors import FileError, MissingPackage
 
 _PLACING = ("trajectory", "mount", "sensor", "min_range_m", "max_range_m", "map_origin_m")
 _CLOUDS = ("recover", "compensated", "elevation_bias_deg")
-_BAG = (*_PLACING, "recover", "compensated", "rate_hz", "static", "topic", "pose_topic", "map_frame")
+_BAG = (*_PLACING, "recover", "compensated", "rate_hz", "static", "topic", "pose_topic", "map_frame", "metadata")
 EXTRA = "formats"
 """Name of the optional dependencies that all formats need together."""
 
@@ -83,7 +83,7 @@ FORMATS = (
         "hedgerow.io.pcd",
         (".pcd",),
         magic=(b"# .PCD", b"VERSION"),
-        options=(*_PLACING, "scanner_m"),
+        options=(*_PLACING, "scanner_m", "recover"),
         packages=("pypcd4",),
     ),
     Format(
