@@ -188,17 +188,17 @@ def module_of(found: Format) -> Any:
     return import_module(found.module)
 
 
-def optional(package: str, wanted_for: str, extra: str = EXTRA) -> Any:
-    """Import an optional package.
+def optional(name: str, wanted_for: str, extra: str = EXTRA) -> Any:
+    """Import an optional package, or a module of one.
 
     Raises:
         MissingPackage: it is not installed; has the pip line.
     """
     try:
-        return import_module(package)
+        return import_module(name)
     except ImportError as error:
         raise MissingPackage(
-            f"{wanted_for}: needs the package {package}, which is not installed; "
+            f"{wanted_for}: needs the package {name.partition('.')[0]}, which is not installed; "
             f"install it with: pip install 'hedgerow[{extra}]'"
         ) from error
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.frames import Pose, Trajectory
-from hedgerow.live.point_cloud2 import POINT
+from hedgerow.io.ros.point_cloud2 import point_rows
 from hedgerow.log import Beams, Log
 from hedgerow.sensor import Sensor
 from hedgerow.sensor.aim import Aim
@@ -64,11 +64,10 @@ def points_of(sensor: Sensor, log: Log, start_ns: int, *, misses: bool = False) 
     along_m = range_m[wanted]
     along_m = np.where(np.isinf(along_m), np.float32(np.nan), along_m)
     places = sensor.pattern.origin_m[rows][pulse] + along_m[:, None] * sensor.pattern.direction[rows][pulse]
-    points = np.empty(len(pulse), POINT)
-    for axis, name in enumerate("xyz"):
-        points[name] = places[:, axis]
     intensity = log.returns.intensity
-    points["intensity"] = np.nan if intensity is None else intensity.reshape(shape)[wanted]
-    points["ring"] = log.beams.ring[pulse]
-    points["time"] = (log.beams.time_ns[pulse] - start_ns) * 1e-9
-    return points
+    return point_rows(
+        places,
+        log.beams.ring[pulse],
+        (log.beams.time_ns[pulse] - start_ns) * 1e-9,
+        np.nan if intensity is None else intensity.reshape(shape)[wanted],
+    )

@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.errors import FileError
+from hedgerow.errors import FileError, InputError
 from hedgerow.io.organised import Points
 from hedgerow.io.point_times import times_of
+from hedgerow.io.ros.point_cloud2 import rows_of
 
-_TYPES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 8: "f8", 9: "i8", 10: "u8"}
 _INTENSITY = ("intensity", "reflectivity", "intensities", "i")
 _RING = ("ring", "channel", "laser_id", "laser", "line")
 _TIME = ("time", "t", "timestamp", "time_stamp", "timestamps", "offset_time", "time_offset_ns", "stamp")
 _LABEL = ("label", "semantic", "class")
-_MAX_POINTS = 50_000_000
 
 
 def points_of(message: Any, stamp_ns: int, where: str) -> Points:
@@ -49,30 +48,13 @@ def points_of(message: Any, stamp_ns: int, where: str) -> Points:
 
 def _rows(message: Any, where: str) -> NDArray[np.void]:
     """Return the content as a structured array, (height, width)."""
-    height, width, step, row_step = (
-        int(getattr(message, key)) for key in ("height", "width", "point_step", "row_step")
-    )
-    order = ">" if message.is_bigendian else "<"
-    names: list[str] = []
-    formats: list[str] = []
-    offsets: list[int] = []
-    for each in message.fields:
-        kind = _TYPES.get(int(each.datatype))
-        if each.count in (0, 1) and kind and each.name not in names:
-            names.append(each.name)
-            formats.append(order + kind)
-            offsets.append(int(each.offset))
-    data = np.asarray(message.data, np.uint8)
-    row_step = row_step or width * step
-    fits = step > 0 and all(at + np.dtype(kind).itemsize <= step for at, kind in zip(offsets, formats, strict=True))
-    if not fits or row_step < width * step or len(data) < height * row_step or height * width > _MAX_POINTS:
-        raise FileError(
-            f"{where}: the cloud says it has {height} x {width} points of {step} bytes, but holds {len(data)} bytes or "
-            "has fields outside of its points"
-        )
-    kind = np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": step})
-    rows = data[: height * row_step].reshape(height, row_step)[:, : width * step]
-    return np.ascontiguousarray(rows).view(kind).reshape(height, width) if width else np.zeros((height, 0), kind)
+    fields = ((each.name, int(each.offset), int(each.datatype), int(each.count)) for each in message.fields)
+    shape = int(message.height), int(message.width)
+    steps = int(message.point_step), int(message.row_step)
+    try:
+        return rows_of(fields, np.asarray(message.data, np.uint8), shape, steps, bool(message.is_bigendian))
+    except InputError as error:
+        raise FileError(f"{where}: {error}") from None
 
 
 def _first(rows: NDArray[np.void], names: tuple[str, ...], dtype: Any = None) -> Any:
