@@ -18,6 +18,7 @@ from hedgerow import complaint
 from hedgerow.errors import FileError
 from hedgerow.io.pcap.velodyne_model import HDL_64E, STEP_M, Corrections, Model
 from hedgerow.io.recovery.lasers import Lasers
+from hedgerow.io.whole_file import read_text
 
 N_LASERS = 64
 N_BYTES = 1820
@@ -65,10 +66,10 @@ class Calibration(BaseModel):
         import yaml
 
         try:
-            found = cls.model_validate(yaml.safe_load(path.read_text()))
+            found = cls.model_validate(yaml.safe_load(read_text(path)))
         except ValidationError as error:
             raise FileError(f"{path}: is no calibration of an HDL-64E; {complaint.sentence(error)}") from None
-        except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
+        except (yaml.YAMLError, RecursionError) as error:
             raise FileError(f"{path}: cannot be read as YAML ({type(error).__name__})") from None
         if sorted(laser.laser_id for laser in found.lasers) != list(range(N_LASERS)):
             raise FileError(f"{path}: laser_id must be 0 to {N_LASERS - 1}, each once")

@@ -86,13 +86,6 @@ class Model:
         assert config.kind == "spinning"  # those of STEP_M are
         group = config.group[0]
         n = len(group.elevation_deg)
-        azimuth = np.deg2rad(group.azimuth_deg or [0.0] * n)
-        lasers = Lasers(
-            elevation_rad=np.deg2rad(group.elevation_deg),
-            up_m=np.asarray(group.up_mm or [0.0] * n) * 1e-3,
-            left_m=np.asarray(group.left_mm or [0.0] * n) * 1e-3 * np.cos(azimuth),
-            azimuth_rad=azimuth,
-            step_rad=np.deg2rad(0.01),
-        )
+        lasers = Lasers.of_group(group, float(np.deg2rad(0.01)))
         late_us = np.asarray(group.time_us or [0.0] * n)
         return cls(name, lasers, ring_numbers(config)[0], late_us, config.slot_us or 0.0, STEP_M[name])
