@@ -80,6 +80,11 @@ def _temporary(path: str | Path, target: Path) -> Generator[Path]:
             temporary.unlink(missing_ok=True)
 
 
+def require_folder(path: str | Path) -> None:
+    """Raise FileError unless the folder that a file or folder is to be written to exists; for long work before it."""
+    _target(path)
+
+
 def _target(path: str | Path) -> Path:
     # Through a link: what it points to is replaced, not the link.
     target = Path(path).resolve()

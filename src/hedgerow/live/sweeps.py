@@ -13,10 +13,13 @@ from numpy.typing import NDArray
 from hedgerow.frames import Pose, Trajectory
 from hedgerow.io.ros.point_cloud2 import point_rows
 from hedgerow.log import Beams, Log
+from hedgerow.physics.vegetation import VegetationResponse
 from hedgerow.sensor import Sensor
 from hedgerow.sensor.aim import Aim
 from hedgerow.sensor.driving import Drive
 from hedgerow.sensor.pattern import Pattern
+from hedgerow.world import World
+from hedgerow.world.learned import ElementWorld
 
 
 def start_in_scan_ns(pattern: Pattern, number: int) -> int:
@@ -40,6 +43,23 @@ def beams_at(sensor: Sensor, trajectory: Trajectory, number: int, start_ns: int)
     begin_ns = start_ns - start_in_scan_ns(sensor.pattern, number)
     aim = Aim("exact", False, 0)
     return Drive(sensor.config, sensor.pattern, trajectory, Pose(), begin_ns, number + 1, aim, threads=0).sweep(number)
+
+
+def fired(world: World, sensor: Sensor, beams: Beams, seed: int, noise: bool | None = None) -> Log:
+    """Fire beams through a world, with the noise of the sensor.
+
+    Args:
+        world: what to fire at.
+        sensor: what fires.
+        beams: map frame.
+        seed: same seed, same answer.
+        noise: whether to add the sensor's range noise, range steps and drop-outs. Default: not to a learned world,
+            which has them from the log that it was learned from.
+    """
+    log = world.fire(beams, seed, sensor=sensor)
+    inner = world.world if isinstance(world, VegetationResponse) else world
+    wanted = not isinstance(inner, ElementWorld) if noise is None else noise
+    return sensor.degrade(log, seed) if wanted else log
 
 
 def points_of(sensor: Sensor, log: Log, start_ns: int, *, misses: bool = False) -> NDArray[Any]:
