@@ -17,16 +17,15 @@ START_NS = 1_700_000_000_000_000_000
 
 def velodyne_payload(azimuth, distance, intensity=None, time_us=0, mode=STRONGEST, model=VLP_16, flag=0xEEFF) -> bytes:
     """12 azimuths [0.01 degrees], (12, 32) distances in steps and intensities; one flag, or one for each block."""
-    flags = np.broadcast_to(flag, 12).tolist()
+    flags = np.broadcast_to(flag, 12)
     distance = np.asarray(distance)
     intensity = np.zeros_like(distance) if intensity is None else np.asarray(intensity)
-    blocks = b""
-    for k in range(12):
-        pairs = zip(distance[k].tolist(), intensity[k].tolist(), strict=True)
-        blocks += struct.pack("<HH", flags[k], int(azimuth[k]) % 36_000) + b"".join(
-            struct.pack("<HB", *pair) for pair in pairs
-        )
-    return blocks + struct.pack("<IBB", time_us, mode, model)
+    block = np.zeros((12, 100), np.uint8)
+    block[:, :4] = np.stack([flags, np.asarray(azimuth) % 36_000], axis=1).astype("<u2").view(np.uint8)
+    points = block[:, 4:].reshape(12, 32, 3)
+    points[..., :2] = distance.astype("<u2")[..., None].view(np.uint8)
+    points[..., 2] = intensity
+    return block.tobytes() + struct.pack("<IBB", time_us, mode, model)
 
 
 def block_layout(model, dual):
@@ -95,6 +94,19 @@ def hdl_64e_status(seed=1, series=2):
         kinds = b"1234567" if series == 2 else b"123456W"
         found += list(zip(kinds, told[first : first + 7], strict=True))
     return found, lasers
+
+
+def hdl_64e_calibration(path, seed=1):
+    """Write what `hdl_64e_status` tells as a file of velodyne_pointcloud; return its lasers."""
+    import yaml
+
+    names = ("vert_correction", "rot_correction", "dist_correction", "dist_correction_x", "dist_correction_y")
+    names = (*names, "vert_offset_correction", "horiz_offset_correction")
+    units = [np.pi / 18_000] * 2 + [1e-3] * 5
+    _, lasers = hdl_64e_status(seed)
+    rows = [dict(zip(names, (row * units).tolist(), strict=True)) | {"laser_id": k} for k, row in enumerate(lasers)]
+    path.write_text(yaml.safe_dump({"lasers": rows[::-1], "num_lasers": 64}))
+    return rows
 
 
 def crc16(data):

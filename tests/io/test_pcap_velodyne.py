@@ -15,6 +15,7 @@ from packet_maker import (
     VLP_32C,
     VLS_128,
     ethernet,
+    hdl_64e_calibration,
     hdl_64e_status,
     ip,
     pcap,
@@ -143,13 +144,9 @@ def same_beams(one, other):
 def test_an_hdl_64e_takes_its_calibration_from_a_file(tmp_path):
     import yaml
 
-    status, lasers = hdl_64e_status()
+    status, _ = hdl_64e_status()
     path = velodyne_pcap(tmp_path / "x.pcap", n_packets=4200, model=HDL_64E, status=status)
-    names = ("vert_correction", "rot_correction", "dist_correction", "dist_correction_x", "dist_correction_y")
-    names = (*names, "vert_offset_correction", "horiz_offset_correction")
-    units = [np.pi / 18_000] * 2 + [1e-3] * 5
-    rows = [dict(zip(names, (row * units).tolist(), strict=True)) | {"laser_id": k} for k, row in enumerate(lasers)]
-    (tmp_path / "unit.yaml").write_text(yaml.safe_dump({"lasers": rows[::-1], "num_lasers": 64}))
+    rows = hdl_64e_calibration(tmp_path / "unit.yaml")
     told, given = (hr.open_log(path, **WIDE, **more).read(0) for more in ({}, {"metadata": tmp_path / "unit.yaml"}))
     same_beams(told, given)
     short = velodyne_pcap(tmp_path / "short.pcap", n_packets=100, model=HDL_64E, status=status)
