@@ -226,6 +226,21 @@ def test_convert_goes_between_formats_and_says_what_it_wrote(log_file, tmp_path)
     assert hr.open_log(tmp_path / "again.log").max_range_m == 50
 
 
+def test_convert_says_how_many_points_had_no_place(tmp_path):
+    sequence = tmp_path / "00"
+    (sequence / "velodyne").mkdir(parents=True)
+    for number in range(3):
+        cloud = np.random.default_rng(number).uniform(-20, 20, (30, 4)).astype("<f4")
+        cloud[:number, 0] = np.nan
+        cloud.tofile(sequence / "velodyne" / f"{number:06d}.bin")
+    (sequence / "poses.txt").write_text("1 0 0 0 0 1 0 0 0 0 1 0\n" * 3)
+    (sequence / "times.txt").write_text("0\n0.1\n0.2\n")
+    (sequence / "calib.txt").write_text("Tr: 0 -1 0 0 0 0 -1 0 1 0 0 0\n")
+    done = run("convert", sequence, tmp_path / "x.parquet")
+    assert done.returncode == 0, done.stderr
+    assert "3 sweeps, 87 beams, 87 returns\nleft out: 3 points without a finite place\n" in done.stdout
+
+
 def test_convert_lists_the_formats():
     done = run("convert", "--formats")
     assert done.returncode == 0

@@ -204,7 +204,8 @@ def test_points_that_are_not_finite_and_missing_fields(tmp_path):
     name = "x.pcd"
     points = np.array([[1, 2, 3], [np.nan, 0, 0], [4, 5, 6]], np.float32)
     pypcd4.PointCloud.from_xyz_points(points).save(tmp_path / name)
-    assert len(read_log(tmp_path / name, scanner_m=[0, 0, 0])) == 2
+    source = open_log(tmp_path / name, scanner_m=[0, 0, 0])
+    assert (len(source.read()), source.n_left_out) == (2, 1)
     pypcd4.PointCloud.from_points(points[:, :2], ("x", "y"), (np.float32,) * 2).save(tmp_path / name)
     with pytest.raises(FileError, match=r"field 'z' is missing \(has x, y\)"):
         open_log(tmp_path / name, scanner_m=[0, 0, 0])

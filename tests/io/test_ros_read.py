@@ -271,7 +271,9 @@ def test_nan_points_are_left_out(tmp_path):
     rows["x"][[3, 7]] = np.nan
     maker = Maker("bag")
     maker.cloud(rows, START_NS)
-    assert len(hr.read_log(maker.write(tmp_path), **STANDING)) == 48
+    source = hr.open_log(maker.write(tmp_path), **STANDING)
+    assert len(source.read()) == 48
+    assert source.n_left_out == 2
 
 
 @pytest.mark.parametrize("name", ["hdl-32e", "os1-64"])

@@ -43,12 +43,15 @@ class Cloud:
     """(N,) when each point was measured, if the file says."""
     laser: NDArray[np.int64] | None = None
     """(N,) first guess of its laser, highest first; made when it is read."""
+    n_left_out: int = 0
+    """Points that had no finite place."""
 
     def __getitem__(self, rows: NDArray[Any]) -> "Cloud":
         """Keep some of the points."""
         beside = {name: getattr(self, name) for name in ("intensity", "label", "ring", "time_ns", "laser")}
         kept: dict[str, Any] = {name: each if each is None else each[rows] for name, each in beside.items()}
-        return Cloud(self.points[rows], **kept)
+        points = self.points[rows]
+        return Cloud(points, **kept, n_left_out=self.n_left_out + len(self.points) - len(points))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +138,7 @@ class CloudSource(SweepSource):
         name = f"{self.path}, sweep {frame.number}"
         try:
             cloud = self._in_sensor_frame(frame)
+            self.n_left_out += cloud.n_left_out
             pulses = self._pulses(cloud)
             return self._log(frame, cloud, pulses)
         except NotRecovered as error:

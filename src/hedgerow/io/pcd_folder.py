@@ -153,4 +153,5 @@ def _cloud(file: PcdFile, start_ns: int) -> Cloud:
     intensity = columns["intensity"].astype(np.float32) if "intensity" in columns else None
     label = np.clip(columns["label"], 0, 65535).astype(np.uint16) if "label" in columns else None
     ring = np.clip(columns["ring"], 0, 65535).astype(np.uint16) if "ring" in columns else None
-    return Cloud(points, intensity, label, ring, point_times(columns, start_ns, file.path))
+    n_left_out = file.height * file.width - len(points)
+    return Cloud(points, intensity, label, ring, point_times(columns, start_ns, file.path), n_left_out=n_left_out)

@@ -145,7 +145,9 @@ def _cloud(points: Points) -> Cloud:
         return None if values is None else values[hit]
 
     ring = None if points.ring is None else np.clip(points.ring[hit], 0, 65535).astype(np.uint16)
-    return Cloud(points.xyz[hit], chosen(points.intensity), chosen(points.label), ring, chosen(points.time_ns))
+    n_left_out = hit.size - int(np.count_nonzero(hit))
+    xyz, time_ns = points.xyz[hit], chosen(points.time_ns)
+    return Cloud(xyz, chosen(points.intensity), chosen(points.label), ring, time_ns, n_left_out=n_left_out)
 
 
 def _start_rad(points: Points, sensor: "Sensor | None") -> float:
