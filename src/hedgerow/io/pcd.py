@@ -21,6 +21,7 @@ from hedgerow.io.columns import Columns
 from hedgerow.io.foreign import reading
 from hedgerow.io.formats import optional
 from hedgerow.io.options import ReadOptions
+from hedgerow.io.row_file import RowFile, open_rows
 from hedgerow.io.source import SweepSource
 
 _HEADER_BYTES = 1_000_000
@@ -52,6 +53,9 @@ def open_log(path: str | Path, options: ReadOptions) -> SweepSource:
     Raises:
         FileError: damaged, no points, or nothing tells where they were seen from.
     """
+    header = _header(Path(path))
+    if header.text is not None and header.rows is not None:
+        return open_rows(header.rows, header.text, options, "pcd")
     file = read_pcd(Path(path))
     cloud = CloudFile(Path(path), file.columns, file.text, options, "pcd")
     if not file.is_organised or options.scanner_m is None or options.recover == "no":
@@ -101,8 +105,8 @@ def read_pcd(path: Path) -> PcdFile:
     Raises:
         FileError: damaged, or shorter than its header says.
     """
-    (height, width), text = _require_size(path)
-    n_points = height * width
+    header = _header(path)
+    n_points = header.height * header.width
     loader: Any = optional("pypcd4", "pcd")
     with reading(path, "a PCD file"):
         data = loader.PointCloud.from_path(path).pc_data
@@ -113,20 +117,31 @@ def read_pcd(path: Path) -> PcdFile:
     if any(column.shape != (n_points,) for column in columns.values()):
         found = len(next(iter(columns.values()))) if columns else 0
         raise FileError(f"{path}: holds {found} points but its header says {n_points}; was its copying interrupted?")
-    return PcdFile(path, columns, text, height, width)
+    return PcdFile(path, columns, header.text, header.height, header.width)
 
 
-def _require_size(path: Path) -> tuple[tuple[int, int], str | None]:
-    """Refuse a header that promises more than the file can hold; return height, width and Hedgerow's line."""
+@dataclass(frozen=True, slots=True)
+class _Header:
+    height: int
+    width: int
+    text: str | None
+    rows: RowFile | None
+    """Where the points are, if they are binary and every field is one number."""
+
+
+def _header(path: Path) -> _Header:
+    """Read the header, and refuse one that promises more than the file can hold."""
     with reading(path, "a PCD file"), path.open("rb") as file:
         head = file.read(_HEADER_BYTES)
     if not head:
         raise FileError(f"{path}: the file is empty; was its writing or copying interrupted?")
     fields: dict[str, list[str]] = {}
     text: str | None = None
-    for line in head.decode("latin-1").splitlines():
+    offset = 0
+    for line in head.decode("latin-1").splitlines(keepends=True):
+        offset += len(line)
         if line.startswith(f"# {MARK}"):
-            text = line.removeprefix(f"# {MARK}")
+            text = line.removeprefix(f"# {MARK}").rstrip("\n")
         name, *words = line.split() or [""]
         fields.setdefault(name, words)
         if name == "DATA":
@@ -143,4 +158,18 @@ def _require_size(path: Path) -> tuple[tuple[int, int], str | None]:
     most = {"ascii": 8, "binary": 1, "binary_compressed": _MOST_COMPRESSED}.get(kind, 0) * size
     if n_points < 0 or not 0 <= n_bytes <= most:
         raise FileError(f"{path}: its header says {n_points} points, which {size} bytes cannot hold; is it cut off?")
-    return ((height, width) if height > 0 and height * width == n_points else (1, n_points)), text
+    if height < 1 or height * width != n_points:
+        height, width = 1, n_points
+    plain = kind == "binary" and set(counts) == {1}
+    dtype = _dtype(fields) if plain else None
+    return _Header(height, width, text, None if dtype is None else RowFile(path, offset, dtype, n_points))
+
+
+def _dtype(fields: dict[str, list[str]]) -> np.dtype[Any] | None:
+    """Return the type of a row; None if the header does not make sense."""
+    try:
+        described = zip(fields["FIELDS"], fields["TYPE"], fields["SIZE"], strict=True)
+        found = np.dtype([(name, f"<{kind.lower()}{size}") for name, kind, size in described])
+    except (KeyError, TypeError, ValueError):
+        return None
+    return found if {"x", "y", "z"} <= set(found.names or ()) else None
