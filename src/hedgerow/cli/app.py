@@ -13,6 +13,7 @@ app = App(
     name="hedgerow",
     help="A lidar simulator for worlds that a laser sees partly through: grass, shrubs, trees, fences.",
     version=__version__,
+    suppress_keyboard_interrupt=False,  # main says that it was interrupted
 )
 out = Console(highlight=False, markup=False, soft_wrap=True)
 

@@ -28,9 +28,7 @@ def atomic_file(path: str | Path, *, durable: bool = False) -> Generator[Path]:
     Raises:
         FileError: the folder does not exist, `path` is a folder, or the system refuses to write.
     """
-    target = _target(path)
-    if target.is_dir():
-        raise FileError(f"{path}: is a folder; give the name of a file")
+    target = _file_target(path)
     with _temporary(path, target) as temporary:
         yield temporary
         if durable:
@@ -88,6 +86,13 @@ def _target(path: str | Path) -> Path:
     return target
 
 
+def _file_target(path: str | Path) -> Path:
+    target = _target(path)
+    if target.is_dir():
+        raise FileError(f"{path}: is a folder; give the name of a file")
+    return target
+
+
 def _require_replaceable(path: str | Path, target: Path, replaces: Sequence[str]) -> None:
     if not target.exists():
         return
@@ -116,6 +121,17 @@ def _flush(path: Path) -> None:
     if path.is_file():
         with path.open("r+b") as file:  # Windows flushes only what is open for writing
             os.fsync(file.fileno())
+
+
+def require_place(path: str | Path) -> None:
+    """Refuse early what `atomic_file` would refuse late: a folder that is missing or in the way, or not writable.
+
+    Raises:
+        FileError: says which.
+    """
+    target = _file_target(path)
+    if not os.access(target.parent, os.W_OK):
+        raise FileError(f"{path}: cannot write ({target.parent} is not writable)")
 
 
 def make_folder(path: str | Path) -> None:
