@@ -43,7 +43,7 @@ def sweeps_in_perspective(sweeps: Mapping[str, Log], width_in: float = WIDE_IN) 
         axes.set_visible(False)
     for axes, (name, log) in zip(grid.flat, sweeps.items(), strict=False):
         across, up, depth_m, height_m = project(first_points(log), real)
-        size = (panel_in * np.maximum(2.4 / depth_m, 0.12)) ** 2
+        size = (max(panel_in, 3.0) * np.maximum(2.4 / depth_m, 0.12)) ** 2
         axes.scatter(across, up, c=height_m, s=size, vmin=low, vmax=high, cmap="viridis", linewidths=0)
         axes.set(xlim=(-_WIDTH, _WIDTH), ylim=(-_WIDTH * _SHAPE, _WIDTH * _SHAPE), facecolor=_SKY, xticks=[], yticks=[])
         axes.set_title(name, fontsize="medium")
