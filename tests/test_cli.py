@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
+from hedgerow.cli import app
+from hedgerow.cli.app import GROUPS
 
 
 def run(*words, cwd=None):
@@ -34,6 +36,11 @@ def log_file(tmp_path):
     )
     hr.write_log(log, tmp_path / "drive.parquet")
     return tmp_path / "drive.parquet"
+
+
+def test_every_command_has_one_place_in_the_help():
+    placed = [name for names in GROUPS.values() for name in names]
+    assert sorted(placed) == sorted(set(app) - {"-h"})
 
 
 def test_help_lists_the_commands_and_version_says_which():

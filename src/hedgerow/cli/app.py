@@ -4,7 +4,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from cyclopts import App
+from cyclopts import App, Group
 from rich.console import Console
 
 from hedgerow import __version__
@@ -13,9 +13,27 @@ app = App(
     name="hedgerow",
     help="A lidar simulator for worlds that a laser sees partly through: grass, shrubs, trees, fences.",
     version=__version__,
+    help_epilogue="Begin with: hedgerow demo. Numbers such as 000 or 003 name papers, see docs/references.md.",
     suppress_keyboard_interrupt=False,  # main says that it was interrupted
 )
+GROUPS = {
+    "See it work": ("demo",),
+    "Logs": ("info", "convert", "view"),
+    "Learn a site from a log": ("learn", "models", "tune"),
+    "Fire a lidar through a site": ("fire", "serve", "sensors", "scenes", "plants", "materials", "calibrate"),
+    "Measure": ("compare", "report", "reproduce"),
+    "Options": ("--help", "--version"),
+}
+"""Headings of the help, in order."""
 out = Console(highlight=False, markup=False, soft_wrap=True)
+
+
+def group_commands() -> None:
+    """Sort the commands under headings, once all are registered."""
+    for place, (title, names) in enumerate(GROUPS.items()):
+        group = Group(title, sort_key=place)
+        for name in names:
+            app[name].group = (group,)
 
 
 def print_pairs(pairs: Iterable[tuple[str, str]]) -> None:
