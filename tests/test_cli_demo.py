@@ -15,7 +15,7 @@ import hedgerow as hr
 BARE = {"meadow_per_m2": 1, "verge_per_m2": 1, "floor_per_m2": 1, "ferns_per_m2": 0.01}
 SPARSE = {"shrubs_per_m2": 0.002, "trees_per_m2": 0.003, "scatter.spruces.count": 5}
 SMALL = [word for name, value in (BARE | SPARSE).items() for word in ("--set", f"{name}={value}")]
-FILES = ["first.parquet", "report.html", "second.parquet", "trail.png", "trail.world"]
+FILES = ["first.parquet", "report.html", "second.jpg", "second.parquet", "trail.png", "trail.world"]
 
 
 @pytest.fixture(scope="module")

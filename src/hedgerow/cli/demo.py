@@ -67,7 +67,7 @@ def demo(
         world.save(folder / "trail.world")
     out.print("  " + ", ".join(f"{n:,} {name}" for name, n in world.size().tables.items()))
     with _step("the second drive is fired through what was learned, and compared with what really happened"):
-        scores = _judged(second, world, seed, folder / "report.html")
+        scores = _judged(second, world, seed, folder)
     out.print(scores.table().to_rich(), soft_wrap=False)
     _say_what_next(folder, scores)
 
@@ -113,17 +113,23 @@ def _recorded(site: "Site", sensor: "Sensor", name: str, folder: Path, n_sweeps:
     return hr.open_log(path)
 
 
-def _judged(real: "LogSource", world: "LearnedWorld", seed: int, page: Path) -> "Scores":
-    """Compare the world with a drive that it has not seen, and write the report."""
+def _judged(real: "LogSource", world: "LearnedWorld", seed: int, folder: Path) -> "Scores":
+    """Compare the world with a drive that it has not seen, draw a sweep of both, and write the report."""
     import hedgerow as hr
+    from hedgerow.io.figure import save_figure
     from hedgerow.progress import progress_bar
     from hedgerow.report import write_report
+    from hedgerow.report.perspective_plot import sweeps_in_perspective
+    from hedgerow.report.pictures import one_sweep
 
+    worlds = {"hybrid": world}
     with progress_bar("comparing", real.n_beams) as progress:
-        scores = hr.compare(real, {"hybrid": world}, seed=seed, progress=progress)
+        scores = hr.compare(real, worlds, seed=seed, progress=progress)
     with progress_bar("writing the report", None):
+        save_figure(sweeps_in_perspective(one_sweep(real, worlds, None, seed)), folder / "second.jpg", dpi=130)
         title, commands = "A learned trail against the real one", [shlex.join(["hedgerow", *sys.argv[1:]])]
-        write_report(page, scores, real, {"hybrid": world}, seed=seed, title=title, commands=commands)
+        write_report(folder / "report.html", scores, real, worlds, seed=seed, title=title, commands=commands)
+    out.print(f"  wrote {folder / 'second.jpg'} and {folder / 'report.html'}")
     return scores["hybrid"]
 
 
