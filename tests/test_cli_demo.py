@@ -15,7 +15,7 @@ import hedgerow as hr
 BARE = {"meadow_per_m2": 1, "verge_per_m2": 1, "floor_per_m2": 1, "ferns_per_m2": 0.01}
 SPARSE = {"shrubs_per_m2": 0.002, "trees_per_m2": 0.003, "scatter.spruces.count": 5}
 SMALL = [word for name, value in (BARE | SPARSE).items() for word in ("--set", f"{name}={value}")]
-FILES = ["first.parquet", "report.html", "second.jpg", "second.parquet", "trail.png", "trail.world"]
+FILES = ["first.parquet", "report.html", "second.jpg", "second.parquet", "second.tum", "trail.png", "trail.world"]
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +38,9 @@ def test_demo_tells_the_whole_story(told):
     aside = np.linalg.norm(second.beams.origin_m[0] - first.beams.origin_m[0])
     assert aside == pytest.approx(0.6, abs=0.2)  # along a curved trail both begin at the same way, not time
     assert hr.load_world(folder / "trail.world").fire(first.beams[:10]).sensor == ""
+    way = hr.read_trajectory(folder / "second.tum")
+    np.testing.assert_allclose(way.at(0)[0][0], second.beams.origin_m[0], atol=1e-6)
+    assert way.length_m == pytest.approx(60, abs=5)
     assert (folder / "trail.png").stat().st_size > 100_000
 
 
@@ -47,6 +50,7 @@ def test_its_report_names_the_seed_and_the_whole_command(told):
     assert "hedgerow demo --folder" in page and "--set meadow_per_m2=1" in page
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signal that a parent can send for Ctrl-C alone")
 def test_ctrl_c_in_a_second_run_leaves_what_the_first_wrote(told):
     folder = told[0]
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "trail.png"}

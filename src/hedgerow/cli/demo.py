@@ -16,6 +16,7 @@ from hedgerow.cli.app import app, out, settings_of
 
 if TYPE_CHECKING:
     from hedgerow.evaluate import Scores
+    from hedgerow.frames import Trajectory
     from hedgerow.io.source import LogSource
     from hedgerow.physics.site import Site
     from hedgerow.sensor import Sensor
@@ -62,6 +63,7 @@ def demo(
     with _step("an HDL-64E drives along it twice, the second time 0.6 m beside the first; nine rays per pulse"):
         first = _recorded(site, sensor, "first", folder, sweeps, seed)
         second = _recorded(site, sensor, "second", folder, sweeps, seed + 1)
+        hr.write_trajectory(_driven(site.trajectories["second"]), folder / "second.tum")
     with _step("the site is learned from the first drive alone"), stage_bar() as progress:
         world = hr.learn(first, "hybrid", progress=progress)
         world.save(folder / "trail.world")
@@ -113,6 +115,17 @@ def _recorded(site: "Site", sensor: "Sensor", name: str, folder: Path, n_sweeps:
     return hr.open_log(path)
 
 
+def _driven(way: "Trajectory") -> "Trajectory":
+    """The part of a pass that is driven, in steps of 0.1 s, from time 0."""
+    import numpy as np
+
+    from hedgerow.frames import Trajectory
+
+    first_ns, last_ns = (way.start_ns + round(second * 1e9) for second in SPAN_S)
+    time_ns = np.arange(first_ns, last_ns + 1, 100_000_000)
+    return Trajectory(time_ns - first_ns, *way.at(time_ns))
+
+
 def _judged(real: "LogSource", world: "LearnedWorld", seed: int, folder: Path) -> "Scores":
     """Compare the world with a drive that it has not seen, draw a sweep of both, and write the report."""
     import hedgerow as hr
@@ -141,6 +154,8 @@ def _say_what_next(folder: Path, scores: "Scores") -> None:
     out.print(f"\n{in_short(scores)}")
     out.print(f"\nOpen {folder / 'report.html'} in a browser: real beside simulated sweeps, plots, every number. Then:")
     out.print(f"  {hedgerow} view {second} {world}    # walk around in it, in the browser")
+    fire = f"fire {world} --sensor vlp-16 --trajectory {folder / 'second.tum'} -o {folder / 'vlp-16.parquet'}"
+    out.print(f"  {hedgerow} {fire}    # another lidar")
     out.print(f"  {hedgerow} learn {first} -o {folder / 'quick.world'} --model voxel    # another model")
     out.print(f"  {hedgerow} report {second} {world} {folder / 'quick.world'}    # which one is nearer?")
     out.print(f"  {hedgerow} scenes    # other places; docs/your_own_log.md brings your own")
