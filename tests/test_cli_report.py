@@ -45,3 +45,14 @@ def test_report_refuses_before_it_works(folder, tmp_path):
     assert_refused(run("report", log, world, "-o", tmp_path / "page.html", "--sweep", 7), "--sweep 7", "0 to 0")
     assert_refused(run("report", log, tmp_path / "none.world", "-o", tmp_path / "page.html"), "none.world")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_table_too_wide_for_the_terminal_loses_its_counts_instead_of_folding(folder, tmp_path):
+    worlds = [tmp_path / f"long-name-{i}.world" for i in range(3)]
+    for path in worlds:
+        hr.load_world(folder / "side 2.0.world").save(path)
+    one = run("compare", folder / "wall.parquet", worlds[0]).stdout
+    assert " of \n" in one and " beams \n" in one
+    three = run("compare", folder / "wall.parquet", *worlds).stdout
+    assert "beams \n" not in three
+    assert sum(line.startswith(" Sweep to sweep") for line in three.splitlines()) == 2  # nothing is folded

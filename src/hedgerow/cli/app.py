@@ -2,12 +2,15 @@
 """The application that commands register with, and how they print."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cyclopts import App, Group
 from rich.console import Console
 
 from hedgerow import __version__
+
+if TYPE_CHECKING:
+    from hedgerow.evaluate.tables import ScoreTable
 
 app = App(
     name="hedgerow",
@@ -54,6 +57,15 @@ def print_table(columns: tuple[str, ...], rows: list[list[str]]) -> None:
     widths = [max(len(row[i]) for row in table) for i in range(len(columns))]
     for row in table:
         out.print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def print_scores(table: "ScoreTable") -> None:
+    """Print scores; the column of counts is left out where it would not fit, since folded rows are hard to read."""
+    from rich.measure import Measurement
+
+    whole = table.to_rich()
+    fits = Measurement.get(out, out.options.update_width(10_000), whole).maximum <= out.width
+    out.print(whole if fits else table.to_rich(counts=False), soft_wrap=False)
 
 
 def settings_of(texts: list[str] | None) -> dict[str, Any]:

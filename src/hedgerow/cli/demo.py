@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from hedgerow.cli.app import app, out, settings_of
+from hedgerow.cli.app import app, out, print_scores, settings_of
 
 if TYPE_CHECKING:
     from hedgerow.evaluate import Scores
@@ -70,7 +70,7 @@ def demo(
     out.print("  " + ", ".join(f"{n:,} {name}" for name, n in world.size().tables.items()))
     with _step("the second drive is fired through what was learned, and compared with what really happened"):
         scores = _judged(second, world, seed, folder)
-    out.print(scores.table().to_rich(), soft_wrap=False)
+    print_scores(scores.table())
     _say_what_next(folder, scores)
 
 

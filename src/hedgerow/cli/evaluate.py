@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from hedgerow.cli.app import app, out
+from hedgerow.cli.app import app, out, print_scores
 
 if TYPE_CHECKING:
     from hedgerow.evaluate import Comparison
@@ -46,7 +46,7 @@ def compare(
     """
     _require_places(report, json)
     log, sources, scores = _compared(real, simulated, seed)
-    out.print(scores.table().to_rich(), soft_wrap=False)
+    print_scores(scores.table())
     for note in scores.notes:
         out.print(f"note: {note}")
     _write_json(json, scores)
