@@ -111,7 +111,12 @@ def test_a_place_that_cannot_be_written_is_refused_beforehand(tmp_path, monkeypa
         require_place(tmp_path / "none" / "new.txt")
     with pytest.raises(FileError, match="is a folder"):
         require_place(tmp_path)
-    monkeypatch.setattr("os.access", lambda *_: False)  # root may write everywhere
-    with pytest.raises(FileError, match="is not writable"):
+
+    def refuse(*_):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setattr(Path, "touch", refuse)  # root may write everywhere
+    with pytest.raises(FileError, match=r"new\.txt: cannot write \(Permission denied\)"):
         require_place(tmp_path / "new.txt")
     assert list(tmp_path.iterdir()) == []

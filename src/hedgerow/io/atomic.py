@@ -129,9 +129,8 @@ def require_place(path: str | Path) -> None:
     Raises:
         FileError: says which.
     """
-    target = _file_target(path)
-    if not os.access(target.parent, os.W_OK):
-        raise FileError(f"{path}: cannot write ({target.parent} is not writable)")
+    with _temporary(path, _file_target(path)) as temporary:
+        temporary.touch()  # permissions alone do not tell: disks are full or read-only, and root is root
 
 
 def make_folder(path: str | Path) -> None:
