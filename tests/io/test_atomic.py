@@ -106,7 +106,12 @@ def test_missing_parent_and_wrong_kind_are_refused(tmp_path):
 
 
 def test_a_place_that_cannot_be_written_is_refused_beforehand(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FileError, match="is a file"):
+        require_place(tmp_path / "file", folder=True)
+    (tmp_path / "file").unlink()
     require_place(tmp_path / "new.txt")
+    require_place(tmp_path, folder=True)
     with pytest.raises(FileError, match="does not exist"):
         require_place(tmp_path / "none" / "new.txt")
     with pytest.raises(FileError, match="is a folder"):

@@ -123,13 +123,20 @@ def _flush(path: Path) -> None:
             os.fsync(file.fileno())
 
 
-def require_place(path: str | Path) -> None:
-    """Refuse early what `atomic_file` would refuse late: a folder that is missing or in the way, or not writable.
+def require_place(path: str | Path, *, folder: bool = False) -> None:
+    """Refuse before long work what `atomic_file`, or `atomic_folder`, would refuse after it.
+
+    Args:
+        path: what is to be made.
+        folder: whether that is a folder.
 
     Raises:
-        FileError: says which.
+        FileError: the folder above it does not exist, something else is in the way, or the system refuses to write.
     """
-    with _temporary(path, _file_target(path)) as temporary:
+    target = _target(path) if folder else _file_target(path)
+    if folder and target.is_file():
+        raise FileError(f"{path}: is a file; give the name of a folder")
+    with _temporary(path, target) as temporary:
         temporary.touch()  # permissions alone do not tell: disks are full or read-only, and root is root
 
 
