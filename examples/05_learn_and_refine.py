@@ -8,14 +8,14 @@ import hedgerow as hr
 from hedgerow.demo import lane_trajectory, lane_world
 
 lane, sensor = lane_world(), hr.Sensor.named("vlp-16")
-beams = sensor.drive(lane_trajectory(), n_sweeps=16)
+beams = sensor.drive(lane_trajectory(), n_sweeps=12)
 log = lane.fire(beams, seed=7, sensor=sensor)
-learned_from, held_back = (log.select(sweep=range(start, 16, 2)) for start in (0, 1))
+learned_from, held_back = (log.select(sweep=range(start, 12, 2)) for start in (0, 1))
 
 worlds = {
     "voxel": hr.learn(learned_from, "voxel"),
     "hybrid": hr.learn(learned_from, "hybrid"),
-    "refined": hr.learn(learned_from, "refined", rounds=4),
+    "refined": hr.learn(learned_from, "refined", rounds=3),
 }
 scores = hr.compare(held_back, worlds, seed=7)
 print(scores.table().to_markdown())

@@ -93,6 +93,7 @@ def test_links_lead_to_files(page):
     assert [link for link in links if "://" not in link and not (page.parent / link).exists()] == []
 
 
+@pytest.mark.slow  # ten seconds of work
 @pytest.mark.skipif(not DRIVE.is_dir(), reason="needs the recording in ../shared/data")
 def test_every_command_of_the_page_on_own_logs_does_what_it_says(tmp_path):
     text = (ROOT / "docs" / "your_own_log.md").read_text(encoding="utf-8")
