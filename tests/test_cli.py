@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
+from hedgerow.cli import app
+from hedgerow.cli.app import GROUPS
 
 
 def run(*words, cwd=None):
@@ -34,6 +36,11 @@ def log_file(tmp_path):
     )
     hr.write_log(log, tmp_path / "drive.parquet")
     return tmp_path / "drive.parquet"
+
+
+def test_every_command_has_one_place_in_the_help():
+    placed = [name for names in GROUPS.values() for name in names]
+    assert sorted(placed) == sorted(set(app) - {"-h"})
 
 
 def test_help_lists_the_commands_and_version_says_which():
@@ -112,29 +119,6 @@ def test_wrong_words_are_refused_with_a_hint():
     assert_refused(run("fly"), "fly", "--help")
     assert_refused(run("info"), "--help")
     assert_refused(run("sensors", "vlp-16", "--rate-hz", "fast"), "fast")
-
-
-def test_demo_tells_the_whole_story(tmp_path):
-    bare = [f"{name}_per_m2={value}" for name, value in {"meadow": 1, "verge": 1, "floor": 1, "ferns": 0.01}.items()]
-    sparse = ["shrubs_per_m2=0.002", "trees_per_m2=0.003", "scatter.spruces.count=5"]
-    chosen = [word for setting in (*bare, *sparse) for word in ("--set", setting)]
-    done = run("demo", "--folder", tmp_path / "out", "--sweeps", 2, *chosen)
-    assert done.returncode == 0, done.stderr
-    assert "next:" in done.stdout
-    assert "Hits found" in done.stdout
-    first, second = (hr.read_log(tmp_path / "out" / f"{name}.parquet") for name in ("first", "second"))
-    assert first.sensor == "hdl-64e"
-    assert 0.3 < first.returns.hit.mean() < 0.99  # ground and plants below, sky above
-    aside = np.linalg.norm(second.beams.origin_m[0] - first.beams.origin_m[0])
-    assert aside == pytest.approx(0.6, abs=0.2)  # along a curved trail both begin at the same way, not time
-    assert hr.load_world(tmp_path / "out" / "trail.world").fire(first.beams[:10]).sensor == ""
-    assert "<img" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    assert (tmp_path / "out" / "trail.png").stat().st_size > 100_000
-
-
-def test_demo_refuses_a_folder_that_cannot_be_made(tmp_path):
-    (tmp_path / "file").write_text("")
-    assert_refused(run("demo", "--folder", tmp_path / "file" / "out"), "cannot make this folder")
 
 
 @pytest.fixture(scope="module")

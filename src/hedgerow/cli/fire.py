@@ -259,7 +259,7 @@ def _fire(
     took_s = time.perf_counter() - start
     assert middle is not None  # extent() gives at least one sweep
     out.print(
-        f"fired {n_pulses:,} pulses of an {lidar.name} ({n} sweeps, {n * lidar.sweep_s:.1f} s) in {took_s:.1f} s: "
+        f"fired {n_pulses:,} pulses ({lidar.name}, {n} sweeps, {n * lidar.sweep_s:.1f} s) in {took_s:.1f} s: "
         f"{n * lidar.sweep_s / took_s:.2f} times real time, {n_hits / n_pulses:.1%} returned"
     )
     out.print(f"wrote {output}")
