@@ -14,7 +14,8 @@ struct Approach {
 };
 
 // Works for directions of any length, so also inside instances: t, and with it sigma, stays in world units.
-void approach(const Gaussian& gaussian, const RTCRay8& ray, const int* valid, const float* far_m, Approach& out) {
+void approach(const Gaussian& gaussian, float tau_squared, const RTCRay8& ray, const int* valid, const float* far_m,
+              Approach& out) {
     const float* w = gaussian.whitening;
     unsigned met = 0;
 #pragma omp simd reduction(| : met)
@@ -33,8 +34,8 @@ void approach(const Gaussian& gaussian, const RTCRay8& ray, const int* valid, co
         out.mean_m[lane] = t;
         out.variance_m2[lane] = inverse;
         out.distance_squared[lane] = distance_squared;
-        const bool meets = (valid[lane] != 0) & (distance_squared <= gaussian.reach_squared) & (t > ray.tnear[lane]) &
-                           (t <= far_m[lane]);
+        const bool meets =
+            (valid[lane] != 0) & (distance_squared <= tau_squared) & (t > ray.tnear[lane]) & (t <= far_m[lane]);
         met |= static_cast<unsigned>(meets) << lane;
     }
     out.met = met;
@@ -85,7 +86,7 @@ void meet_gaussian(const RTCIntersectFunctionNArguments* arguments) {
     // When all crossings are wanted, the ray may end before the middle of an ellipsoid that it still reaches into.
     const float* far_m = context.coins ? ray.tfar : context.max_range_m.at;
     Approach way;
-    approach(gaussian, ray, arguments->valid, far_m, way);
+    approach(gaussian, set.tau_squared, ray, arguments->valid, far_m, way);
     if (!way.met) return;
     const std::uint64_t element = context.scene->first_element(context.instID[0]) + set.first_element + gaussian.number;
     if (context.coins) {
@@ -99,7 +100,7 @@ void meet_gaussian(const RTCIntersectFunctionNArguments* arguments) {
         const int lane = std::countr_zero(met);
         const float variance_m2 = way.variance_m2[lane], distance_squared = way.distance_squared[lane];
         context.crossings[lane].push_back({way.mean_m[lane], std::sqrt(variance_m2),
-                                           std::sqrt(variance_m2 * (gaussian.reach_squared - distance_squared)),
+                                           std::sqrt(variance_m2 * (set.tau_squared - distance_squared)),
                                            pass_by_law(gaussian.stop, variance_m2, distance_squared), element});
     }
 }

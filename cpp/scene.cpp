@@ -10,8 +10,6 @@
 
 #include "meet.hpp"
 #include "morton.hpp"
-#include "symmetric.hpp"
-#include "symmetric.hpp"
 
 namespace hedgerow {
 namespace {
@@ -31,24 +29,11 @@ std::array<double, 3> half_extent(const Gaussian& gaussian) {
     return {std::abs(l[0]), std::hypot(l[1], l[2]), std::hypot(l[3], l[4], l[5])};
 }
 
-// An element with extinction fades out. Rays that it would stop less often than one in a hundred do not meet it at all:
-// faint elements are as quick to trace as small ones.
-float reach_squared(const Gaussian& gaussian, StopLaw law, float tau) {
-    constexpr double kFaintest = 0.01;
-    if (law == StopLaw::permeability) return tau * tau;
-    const auto l = lower_inverse(gaussian.whitening);
-    const double longest = spectrum({l[0] * l[0], l[0] * l[1], l[0] * l[3], l[1] * l[1] + l[2] * l[2],
-                                     l[1] * l[3] + l[2] * l[4], l[3] * l[3] + l[4] * l[4] + l[5] * l[5]})
-                               .value[2];
-    const double fades = 2 * std::log(std::max(gaussian.stop * std::sqrt(longest) / kFaintest, 1.0));
-    return static_cast<float>(std::min<double>(tau * tau, fades));
-}
-
 void gaussian_bounds(const RTCBoundsFunctionArguments* arguments) {
     const auto& set = *static_cast<const Gaussians*>(arguments->geometryUserPtr);
     const Gaussian& gaussian = set.elements[arguments->primID];
     const auto sigma = half_extent(gaussian);
-    const double tau = std::sqrt(static_cast<double>(gaussian.reach_squared));
+    const double tau = std::sqrt(static_cast<double>(set.tau_squared));
     float low[3], high[3];
     for (int axis = 0; axis < 3; ++axis) {
         // A little wider than exact: the float32 distance test must never be stricter than the box.
@@ -159,14 +144,13 @@ Mesh::Mesh(const MeshArrays& arrays, std::span<const NoiseGroup> groups)
 }
 
 Gaussians::Gaussians(const GaussianArrays& arrays, StopLaw law, float tau)
-    : Geometry(Kind::gaussians, arrays.labels), law(law), elements(arrays.stop.size()) {
+    : Geometry(Kind::gaussians, arrays.labels), law(law), tau_squared(tau * tau), elements(arrays.stop.size()) {
     const std::vector<std::uint32_t> order = morton_order(arrays.mean);
     for (std::size_t i = 0; i < elements.size(); ++i) {
         const std::size_t number = order[i];
         std::memcpy(elements[i].mean, &arrays.mean[3 * number], sizeof elements[i].mean);
         std::memcpy(elements[i].whitening, &arrays.whitening[6 * number], sizeof elements[i].whitening);
         elements[i].stop = arrays.stop[number];
-        elements[i].reach_squared = reach_squared(elements[i], law, tau);
         elements[i].intensity = arrays.intensity[number];
         elements[i].intensity_sigma = arrays.intensity_sigma[number];
         elements[i].label = arrays.label[number];

@@ -105,7 +105,6 @@ struct Gaussian {
     float mean[3];
     float whitening[6];
     float stop;
-    float reach_squared;  // no ray meets it farther off than this, in standard deviations
     float intensity, intensity_sigma;
     std::uint32_t number;  // its place in the arrays as given
     std::uint16_t label;
@@ -115,6 +114,7 @@ struct Gaussian {
 struct Gaussians final : Geometry {
     Gaussians(const GaussianArrays& arrays, StopLaw law, float tau);
     StopLaw law;
+    float tau_squared;
     std::vector<Gaussian> elements;  // along a Morton curve: what one ray meets lies close together in memory
     float max_sigma_m = 0;           // largest axis of any element
 };

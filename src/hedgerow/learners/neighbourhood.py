@@ -49,7 +49,7 @@ def pooled_covariance(
     variance, axes = np.linalg.eigh(covariance_m2)
     own = np.einsum("nai,nab,nbi->ni", axes, gaussians.covariance_m2, axes)
     variance[:, 0] = np.minimum(variance[:, 0], own[:, 0])
-    return rebuilt(np.clip(variance, gaussians.min_sigma_m**2, max_sigma_m**2), axes)
+    return rebuilt(np.clip(variance, gaussians.min_sigma_m**2, np.maximum(own, max_sigma_m**2)), axes)
 
 
 def _pairs(mean_m: NDArray[np.float64], reach_m: float) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -50,7 +50,7 @@ class RefinedParameters(BaseModel):
     """Rounds of expectation maximisation; none for a start that has extinction already."""
     passes: Annotated[int, Field(ge=0, le=1000)] = 4
     """Passes of descent over the log, a step per sweep; 0: none."""
-    min_steps: Annotated[int, Field(ge=0, le=100_000)] = 100
+    min_steps: Annotated[int, Field(ge=0, le=100_000)] = 60
     """Of fewer sweeps there are more passes, until there are so many steps."""
     rate: Annotated[float, Field(gt=0, le=0.5)] = 0.05
     """First steps of means and shapes, in standard deviations of the element."""
@@ -76,7 +76,7 @@ class RefinedParameters(BaseModel):
     """Elements that answer for fewer returns are not split."""
     split_sigma_m: Positive = 0.05
     """Shorter elements are not split."""
-    tau: Positive = 4.0
+    tau: Positive = 3.0
     """A ray meets an element up to this Mahalanobis distance."""
     min_sigma_m: Positive = 0.01
     """Floor of an element's standard deviations; range noise and errors of the poses are within it."""
