@@ -67,7 +67,7 @@ class RefinedParameters(BaseModel):
     prior_reach_m: Positive = 0.6
     """How far the neighbourhood of an element reaches."""
     prior_sigma_m: Positive = 0.12
-    """Largest standard deviation that the neighbourhood asks for."""
+    """Standard deviation up to which the neighbourhood asks smaller elements to grow."""
     min_hits: NotNegative = 1.0
     """Elements that answer for fewer returns are dropped."""
     swap: Annotated[float, Field(ge=0, le=0.5)] = 0.1
