@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Surface or volume, decided by simulation quality: whichever predicts held-out beams better (ours; MODELS §3).
+
+000 ends by asking for this in place of its hand-made classifier. Triangles win a cell if they predict the returns
+measured in it clearly better than Gaussians do. What they win they replace, element by element: a Gaussian stays if
+its returns cannot be those of a triangle, so plants stand on the ground of the same cell, and ground that triangles
+miss stays Gaussians. The whole is judged again; if it is no better, the Gaussians stay as they were.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.learners.evidence import Evidence, Gains, LogDensity, cells_of
+from hedgerow.learners.ray_sums import RayCounter, RayModel, RaySums, Tables
+from hedgerow.learners.verdict import Verdict
+from hedgerow.log import Log
+from hedgerow.world.elements import Gaussians, Triangles
+
+Logs = Callable[[], Iterable[Log]]
+Meter = Callable[[str], Callable[[int], object] | None]
+
+MAX_LOST = 0.002
+"""Share of hits, or of misses, that surfaces may lose for a better likelihood."""
+_CLEAR = 2.0  # standard errors
+_MIN_SWEEPS = 3  # fewer are no evidence
+_FAINT = 0.05  # largest optical depth of a Gaussian that lets triangles speak first
+_KEPT = 0.5  # share of its returns that a Gaussian must keep beside triangles
+_PARAMETERS = 10  # of a Gaussian, and of a triangle that beams can pass
+_MAX_PERMEABILITY = 0.98  # what lets more pass is not there
+_ROUNDS = 3
+
+
+def contested(
+    gaussians: Gaussians,
+    triangles: Triangles,
+    parts: Logs,
+    judges: Logs,
+    model: RayModel,
+    *,
+    budget_parameters: int,
+    cell_m: float = 1.0,
+    meter: Meter = lambda stage: None,
+) -> Tables:
+    """Put triangles in the place of Gaussians where they predict held-out beams better.
+
+    Args:
+        gaussians: a world that stands on its own.
+        triangles: another one of the same site, with range noise and permeabilities.
+        parts: what both were learned from, in partitions. It decides in cells where no held-out beam returned.
+        judges: held-out sweeps, in partitions.
+        model: range limits and outliers.
+        budget_parameters: most numbers in the result, counted as `LearnedWorld.size` does; if the Gaussians alone have
+            more, so may the result, but not more than they.
+        cell_m: side of the cubes that are won or lost as a whole [m].
+        meter: gives each stage its progress meter.
+
+    Returns:
+        Both tables, or the Gaussians alone if surfaces do not make the held-out likelihood better, or lose more than
+        0.2 % of the hits or of the misses.
+    """
+    return _Contest(gaussians, triangles, parts, judges, model, budget_parameters, cell_m, meter).result()
+
+
+@dataclass(frozen=True, slots=True)
+class _Contest:
+    """One contest between two worlds."""
+
+    gaussians: Gaussians
+    triangles: Triangles
+    parts: Logs
+    judges: Logs
+    model: RayModel
+    budget: int
+    cell_m: float
+    meter: Meter
+
+    def result(self) -> Tables:
+        alone: Tables = (self.gaussians,)
+        if len(self.gaussians) == 0 or len(self.triangles) == 0:
+            return alone
+        gains = self._gains((self.triangles,), "comparing surface and volume")
+        gains = gains[(gains.gain > _CLEAR * gains.error) & (gains.n_sweeps >= _MIN_SWEEPS)]
+        freed = self._freed(gains.cell)
+        for _ in range(_ROUNDS):
+            chosen = self._affordable(gains, freed)
+            if len(chosen) == 0:
+                return alone
+            both = self._joined(chosen, freed)
+            gains = self._gains(both, "confirming surfaces")
+            gains = gains[np.isin(gains.cell, chosen) & (gains.gain > 0)]
+            if len(gains.cell) == len(chosen):
+                return both if self._better(both) else alone
+        return alone
+
+    def _gains(self, tables: Tables, stage: str) -> Gains:
+        """What a world gains over the Gaussians in cells where it does not lose held-out likelihood.
+
+        Training sweeps have a say too: held-out ones are few, and errors of their poses favour now one world and now
+        the other. The Gaussians were fitted to the training returns more closely than any surface, so where they lose
+        all the same, the surface is better.
+        """
+        new, old = LogDensity(tables, self.model), LogDensity((self.gaussians,), self.model)
+
+        def total(logs: Logs) -> Evidence:
+            found, meter, done = Evidence.none(), self.meter(stage), 0
+            for log in logs():
+                found += Evidence.of(log, new, old, self.cell_m)
+                done += len(log)
+                if meter:
+                    meter(done)
+            return found
+
+        held = total(self.judges)
+        lost = held.by_cell()
+        gains = (held + total(self.parts)).by_cell()
+        return gains[~np.isin(gains.cell, lost.cell[lost.gain <= 0])]
+
+    def _sums(self, tables: Tables, stage: str) -> RaySums:
+        counter, meter, done = RayCounter(tables, self.model), self.meter(stage), 0
+        sums = RaySums.zero(sum(map(len, tables)))
+        for log in self.parts():
+            sums += counter.sums(log)
+            done += len(log)
+            if meter:
+                meter(done)
+        return sums
+
+    def _freed(self, cells: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Mask of the Gaussians in some cells that can go: triangles answer for most of what they answered for.
+
+        Next to triangles the Gaussians are all but transparent, so that they keep only returns that no triangle
+        explains.
+        """
+        inside = np.isin(cells_of(self.gaussians.mean_m, self.cell_m), cells)
+        surface = self.triangles[self._touching(cells)[1]]
+        if not inside.any() or len(surface) == 0:
+            return np.zeros_like(inside)
+        before = self._sums((self.gaussians,), "asking who answers").hits
+        beside = self._sums((_faint(self.gaussians, inside), surface), "asking who answers beside surfaces").hits
+        return inside & (beside[: len(before)] < _KEPT * before)
+
+    def _touching(self, cells: NDArray[np.int64]) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
+        """The triangles with a corner or their middle in each of some cells, and those in any of them.
+
+        Where surface and volume meet, they overlap: a gap would let beams through that neither world does.
+        """
+        places = np.concatenate([self.triangles.corners_m, self.triangles.centre_m()[:, None]], axis=1)
+        owner = cells_of(places.reshape(-1, 3), self.cell_m)
+        inside = np.isin(owner, cells)
+        pairs = np.unique(np.stack([owner[inside], np.flatnonzero(inside) // 4], axis=1), axis=0)
+        begin = np.searchsorted(pairs[:, 0], cells)
+        return np.split(pairs[:, 1], begin[1:]) if len(cells) else [], np.unique(pairs[:, 1])
+
+    def _affordable(self, gains: Gains, freed: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """The cells to become surface: first those that save parameters, then the best bargains while they last."""
+        cells = gains.cell
+        triangles, _ = self._touching(cells)
+        left = _number_in(cells, cells_of(self.gaussians.mean_m[freed], self.cell_m))
+        came = np.array([len(each) for each in triangles], dtype=np.int64)
+        price = _PARAMETERS * (came - left)
+        bargain = np.where(price <= 0, np.inf, gains.gain / np.maximum(price, 1))
+        room = max(self.budget - self.gaussians.n_parameters(), 0)
+        taken = np.zeros(len(self.triangles), dtype=np.bool_)
+        chosen = np.zeros(len(cells), dtype=np.bool_)
+        for k in np.lexsort((cells, -bargain)):
+            paid = _PARAMETERS * (int(np.count_nonzero(~taken[triangles[k]])) - int(left[k]))
+            if paid <= room and came[k] > 0:
+                room -= paid
+                taken[triangles[k]] = chosen[k] = True
+        return cells[chosen]
+
+    def _joined(self, cells: NDArray[np.int64], freed: NDArray[np.bool_]) -> Tables:
+        """Triangles in some cells with the permeability that all beams together speak for, and the other Gaussians."""
+        gone = freed & np.isin(cells_of(self.gaussians.mean_m, self.cell_m), cells)
+        gaussians = self.gaussians[~gone]
+        triangles = self.triangles[self._touching(cells)[1]]
+        sums = self._sums((gaussians, triangles), "setting what surfaces let pass")
+        hits, passes = sums.hits[len(gaussians) :], sums.passes[len(gaussians) :]
+        met = hits + passes
+        share = np.divide(passes, met, out=triangles.permeability.astype(np.float64), where=met > 0)
+        triangles = replace(triangles, permeability=np.clip(share, 0, 1).astype(np.float32))
+        return gaussians, triangles[share <= _MAX_PERMEABILITY]
+
+    def _better(self, tables: Tables) -> bool:
+        new, old = RayCounter(tables, self.model), RayCounter((self.gaussians,), self.model)
+        after, before, meter, done = Verdict(), Verdict(), self.meter("judging surfaces"), 0
+        for log in self.judges():
+            after += Verdict.of(new, log)
+            before += Verdict.of(old, log)
+            done += len(log)
+            if meter:
+                meter(done)
+        lost = max(before.hits_found - after.hits_found, before.misses_found - after.misses_found)
+        return after.nll < before.nll and lost <= MAX_LOST
+
+
+def _faint(gaussians: Gaussians, which: NDArray[np.bool_]) -> Gaussians:
+    """The Gaussians, some of them all but transparent."""
+    if gaussians.law == "permeability":
+        faint = np.maximum(gaussians.stop, np.exp(-_FAINT))
+    else:
+        largest_m = np.sqrt(np.linalg.eigvalsh(gaussians.covariance_m2)[:, 2])
+        faint = np.minimum(gaussians.stop, _FAINT / np.maximum(largest_m, gaussians.min_sigma_m))
+    return replace(gaussians, stop=np.where(which, faint, gaussians.stop).astype(np.float32))
+
+
+def _number_in(cells: NDArray[np.int64], members: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many members each of some cells, which rise, has."""
+    members = np.sort(members)
+    return np.searchsorted(members, cells, side="right") - np.searchsorted(members, cells, side="left")
