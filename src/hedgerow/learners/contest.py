@@ -8,18 +8,20 @@ miss stays Gaussians. The whole is judged again; if it is no better, the Gaussia
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.learners.evidence import Evidence, Gains, LogDensity, cells_of
 from hedgerow.learners.ray_sums import RayCounter, RayModel, RaySums, Tables
+from hedgerow.learners.swap import Swap, triangle_cells
 from hedgerow.learners.verdict import Verdict
 from hedgerow.log import Log
 from hedgerow.world.elements import Gaussians, Triangles
 
 Logs = Callable[[], Iterable[Log]]
+Gain = Callable[[Log], NDArray[np.float64]]
 Meter = Callable[[str], Callable[[int], object] | None]
 
 MAX_LOST = 0.002
@@ -29,7 +31,7 @@ _MIN_SWEEPS = 3  # fewer are no evidence
 _FAINT = 0.05  # largest optical depth of a Gaussian that lets triangles speak first
 _KEPT = 0.5  # share of its returns that a Gaussian must keep beside triangles
 _PARAMETERS = 10  # of a Gaussian, and of a triangle that beams can pass
-_MAX_PERMEABILITY = 0.98  # what lets more pass is not there
+_MAX_PERMEABILITY = 0.5  # what lets more pass is no surface, as in the solid surface world
 _ROUNDS = 3
 
 
@@ -61,53 +63,65 @@ def contested(
         Both tables, or the Gaussians alone if surfaces do not make the held-out likelihood better, or lose more than
         0.2 % of the hits or of the misses.
     """
-    return _Contest(gaussians, triangles, parts, judges, model, budget_parameters, cell_m, meter).result()
+    if len(gaussians) == 0 or len(triangles) == 0:
+        return (gaussians,)
+    contest = _Contest(gaussians, triangles, parts, judges, model, budget_parameters, cell_m, meter)
+    return contest.result()
 
 
-@dataclass(frozen=True, slots=True)
 class _Contest:
     """One contest between two worlds."""
 
-    gaussians: Gaussians
-    triangles: Triangles
-    parts: Logs
-    judges: Logs
-    model: RayModel
-    budget: int
-    cell_m: float
-    meter: Meter
+    def __init__(
+        self,
+        gaussians: Gaussians,
+        triangles: Triangles,
+        parts: Logs,
+        judges: Logs,
+        model: RayModel,
+        budget: int,
+        cell_m: float,
+        meter: Meter,
+    ) -> None:
+        self.gaussians, self.parts, self.judges, self.model = gaussians, parts, judges, model
+        self.budget, self.cell_m, self.meter = budget, cell_m, meter
+        self.triangles = self._solid(triangles)
+        self.owners = triangle_cells(self.triangles, cell_m)
 
     def result(self) -> Tables:
         alone: Tables = (self.gaussians,)
-        if len(self.gaussians) == 0 or len(self.triangles) == 0:
-            return alone
-        gains = self._gains((self.triangles,), "comparing surface and volume")
+        freed = self._freed()
+        swap = Swap(self.gaussians, self.triangles, freed, self.model, self.cell_m)
+        gains = self._gains(swap.gains, "trying surfaces")
         gains = gains[(gains.gain > _CLEAR * gains.error) & (gains.n_sweeps >= _MIN_SWEEPS)]
-        freed = self._freed(gains.cell)
         for _ in range(_ROUNDS):
             chosen = self._affordable(gains, freed)
             if len(chosen) == 0:
                 return alone
             both = self._joined(chosen, freed)
-            gains = self._gains(both, "confirming surfaces")
+            gains = self._gains(self._gain_of(both), "confirming surfaces")
             gains = gains[np.isin(gains.cell, chosen) & (gains.gain > 0)]
             if len(gains.cell) == len(chosen):
                 return both if self._better(both) else alone
         return alone
 
-    def _gains(self, tables: Tables, stage: str) -> Gains:
-        """What a world gains over the Gaussians in cells where it does not lose held-out likelihood.
+    def _gain_of(self, tables: Tables) -> Gain:
+        """What returns gain by some tables over the Gaussians alone."""
+        new, old = LogDensity(tables, self.model), LogDensity((self.gaussians,), self.model)
+        return lambda log: new(log) - old(log)
+
+    def _gains(self, gain: Gain, stage: str) -> Gains:
+        """What is gained over the Gaussians in cells where no held-out likelihood is lost.
 
         Training sweeps have a say too: held-out ones are few, and errors of their poses favour now one world and now
         the other. The Gaussians were fitted to the training returns more closely than any surface, so where they lose
         all the same, the surface is better.
         """
-        new, old = LogDensity(tables, self.model), LogDensity((self.gaussians,), self.model)
 
         def total(logs: Logs) -> Evidence:
             found, meter, done = Evidence.none(), self.meter(stage), 0
             for log in logs():
-                found += Evidence.of(log, new, old, self.cell_m)
+                found += Evidence.of(log, gain, self.cell_m)
                 done += len(log)
                 if meter:
                     meter(done)
@@ -128,36 +142,26 @@ class _Contest:
                 meter(done)
         return sums
 
-    def _freed(self, cells: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Mask of the Gaussians in some cells that can go: triangles answer for most of what they answered for.
+    def _solid(self, triangles: Triangles) -> Triangles:
+        """The triangles that stop at least half of the beams: the others are skins of plants."""
+        sums = self._sums((_faint(self.gaussians), triangles), "looking for surfaces")
+        share = _permeability(triangles, sums)
+        return replace(triangles, permeability=share)[share <= _MAX_PERMEABILITY]
+
+    def _freed(self) -> NDArray[np.bool_]:
+        """Mask of the Gaussians that surfaces could replace: triangles answer for most of what they answered for.
 
         Next to triangles the Gaussians are all but transparent, so that they keep only returns that no triangle
         explains.
         """
-        inside = np.isin(cells_of(self.gaussians.mean_m, self.cell_m), cells)
-        surface = self.triangles[self._touching(cells)[1]]
-        if not inside.any() or len(surface) == 0:
-            return np.zeros_like(inside)
         before = self._sums((self.gaussians,), "asking who answers").hits
-        beside = self._sums((_faint(self.gaussians, inside), surface), "asking who answers beside surfaces").hits
-        return inside & (beside[: len(before)] < _KEPT * before)
-
-    def _touching(self, cells: NDArray[np.int64]) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
-        """The triangles with a corner or their middle in each of some cells, and those in any of them.
-
-        Where surface and volume meet, they overlap: a gap would let beams through that neither world does.
-        """
-        places = np.concatenate([self.triangles.corners_m, self.triangles.centre_m()[:, None]], axis=1)
-        owner = cells_of(places.reshape(-1, 3), self.cell_m)
-        inside = np.isin(owner, cells)
-        pairs = np.unique(np.stack([owner[inside], np.flatnonzero(inside) // 4], axis=1), axis=0)
-        begin = np.searchsorted(pairs[:, 0], cells)
-        return np.split(pairs[:, 1], begin[1:]) if len(cells) else [], np.unique(pairs[:, 1])
+        beside = self._sums((_faint(self.gaussians), self.triangles), "asking who answers beside surfaces").hits
+        return beside[: len(before)] <= _KEPT * before
 
     def _affordable(self, gains: Gains, freed: NDArray[np.bool_]) -> NDArray[np.int64]:
         """The cells to become surface: first those that save parameters, then the best bargains while they last."""
         cells = gains.cell
-        triangles, _ = self._touching(cells)
+        triangles = self._members(cells)
         left = _number_in(cells, cells_of(self.gaussians.mean_m[freed], self.cell_m))
         came = np.array([len(each) for each in triangles], dtype=np.int64)
         price = _PARAMETERS * (came - left)
@@ -167,22 +171,24 @@ class _Contest:
         chosen = np.zeros(len(cells), dtype=np.bool_)
         for k in np.lexsort((cells, -bargain)):
             paid = _PARAMETERS * (int(np.count_nonzero(~taken[triangles[k]])) - int(left[k]))
-            if paid <= room and came[k] > 0:
+            if came[k] > 0 and paid <= min(room, gains.gain[k]):  # Akaike: a parameter must earn a nat
                 room -= paid
                 taken[triangles[k]] = chosen[k] = True
         return cells[chosen]
+
+    def _members(self, cells: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+        """The triangles of each of some cells, which rise."""
+        inside = np.isin(self.owners, cells)
+        pairs = np.unique(np.stack([self.owners[inside], np.nonzero(inside)[0]], axis=1), axis=0)
+        return np.split(pairs[:, 1], np.searchsorted(pairs[:, 0], cells[1:])) if len(cells) else []
 
     def _joined(self, cells: NDArray[np.int64], freed: NDArray[np.bool_]) -> Tables:
         """Triangles in some cells with the permeability that all beams together speak for, and the other Gaussians."""
         gone = freed & np.isin(cells_of(self.gaussians.mean_m, self.cell_m), cells)
         gaussians = self.gaussians[~gone]
-        triangles = self.triangles[self._touching(cells)[1]]
+        triangles = self.triangles[np.isin(self.owners, cells).any(axis=1)]
         sums = self._sums((gaussians, triangles), "setting what surfaces let pass")
-        hits, passes = sums.hits[len(gaussians) :], sums.passes[len(gaussians) :]
-        met = hits + passes
-        share = np.divide(passes, met, out=triangles.permeability.astype(np.float64), where=met > 0)
-        triangles = replace(triangles, permeability=np.clip(share, 0, 1).astype(np.float32))
-        return gaussians, triangles[share <= _MAX_PERMEABILITY]
+        return gaussians, replace(triangles, permeability=_permeability(triangles, sums))
 
     def _better(self, tables: Tables) -> bool:
         new, old = RayCounter(tables, self.model), RayCounter((self.gaussians,), self.model)
@@ -197,14 +203,21 @@ class _Contest:
         return after.nll < before.nll and lost <= MAX_LOST
 
 
-def _faint(gaussians: Gaussians, which: NDArray[np.bool_]) -> Gaussians:
-    """The Gaussians, some of them all but transparent."""
+def _faint(gaussians: Gaussians) -> Gaussians:
+    """The Gaussians, all but transparent."""
     if gaussians.law == "permeability":
-        faint = np.maximum(gaussians.stop, np.exp(-_FAINT))
-    else:
-        largest_m = np.sqrt(np.linalg.eigvalsh(gaussians.covariance_m2)[:, 2])
-        faint = np.minimum(gaussians.stop, _FAINT / np.maximum(largest_m, gaussians.min_sigma_m))
-    return replace(gaussians, stop=np.where(which, faint, gaussians.stop).astype(np.float32))
+        return replace(gaussians, stop=np.maximum(gaussians.stop, np.float32(np.exp(-_FAINT))))
+    largest_m = np.sqrt(np.linalg.eigvalsh(gaussians.covariance_m2)[:, 2])
+    faint = _FAINT / np.maximum(largest_m, gaussians.min_sigma_m)
+    return replace(gaussians, stop=np.minimum(gaussians.stop, faint).astype(np.float32))
+
+
+def _permeability(triangles: Triangles, sums: RaySums) -> NDArray[np.float32]:
+    """What the last elements that sums are of, triangles, let pass; as before where no beam came."""
+    hits, passes = sums.hits[-len(triangles) :], sums.passes[-len(triangles) :]
+    met = hits + passes
+    share = np.divide(passes, met, out=triangles.permeability.astype(np.float64), where=met > 0)
+    return np.clip(share, 0, 1).astype(np.float32)
 
 
 def _number_in(cells: NDArray[np.int64], members: NDArray[np.int64]) -> NDArray[np.int64]:

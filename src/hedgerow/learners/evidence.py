@@ -4,6 +4,7 @@
 Sums are whole numbers, the gains in steps of 2⁻²⁰ nat: they add up exactly, so partitions and order do not matter.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
@@ -31,6 +32,11 @@ def cells_of(position_m: NDArray[np.float64], cell_m: float) -> NDArray[np.int64
         raise InputError(f"log: has points more than {_MOST * cell_m:g} m from the map's zero; move its origin")
     x, y, z = (place + _MOST).T
     return (x << 2 * _BITS) | (y << _BITS) | z
+
+
+def returned_m(log: Log) -> NDArray[np.float64]:
+    """Return the (N, 3) points that beams which all returned were measured at, map frame."""
+    return log.beams.origin_m + log.returns.first_m.astype(np.float64)[:, None] * log.beams.direction
 
 
 class LogDensity:
@@ -93,14 +99,19 @@ class Evidence:
         return cls(np.zeros((0, 2), dtype=np.int64), np.zeros(0, dtype=np.int64))
 
     @classmethod
-    def of(cls, log: Log, new: LogDensity, old: LogDensity, cell_m: float) -> Self:
-        """Compare two worlds by the returns of a log; each counts where it was measured."""
+    def of(cls, log: Log, gain: Callable[[Log], NDArray[np.float64]], cell_m: float) -> Self:
+        """Compare two worlds by the returns of a log; each counts where it was measured.
+
+        Args:
+            log: any beams; those without a return are left out.
+            gain: from M beams to the (M,) log densities of one world less those of the other [nat].
+            cell_m: side of the cells [m].
+        """
         hit = log[np.isfinite(log.returns.first_m)]
         if len(hit) == 0:
             return cls.none()
-        point_m = hit.beams.origin_m + hit.returns.first_m.astype(np.float64)[:, None] * hit.beams.direction
-        place = np.stack([cells_of(point_m, cell_m), hit.beams.sweep.astype(np.int64)], axis=1)
-        return cls._summed(place, np.rint((new(hit) - old(hit)) * _STEPS).astype(np.int64))
+        place = np.stack([cells_of(returned_m(hit), cell_m), hit.beams.sweep.astype(np.int64)], axis=1)
+        return cls._summed(place, np.rint(gain(hit) * _STEPS).astype(np.int64))
 
     def __add__(self, other: Self) -> Self:
         """Join the evidence of two partitions."""
