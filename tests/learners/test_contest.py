@@ -9,9 +9,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import hedgerow as hr
 from hedgerow.learners.contest import contested
-from hedgerow.learners.evidence import Evidence, LogDensity, cells_of
+from hedgerow.learners.evidence import Evidence, cells_of
 from hedgerow.learners.permeability import scene_of
+from hedgerow.learners.quality import QualityCounter
 from hedgerow.learners.ray_sums import RayCounter, RayModel
+from hedgerow.learners.swap import Swap, triangle_cells
+from hedgerow.learners.verdict import QualityWeights
 from hedgerow.world import LearnedWorld
 from hedgerow.world.elements import Gaussians, Triangles
 
@@ -129,8 +132,8 @@ def test_ground_under_grass_survives(won, truth):
         on_ground = np.abs(point_m[:, 2] - GROUND_M) < 0.04
         shares.append(on_ground[inside].mean())
         error_m = (log.returns.first_m - nominal_m)[inside & on_ground]
-        # Truth has 11 mm, which is 0.67 sigma of the plane's noise and some grass that touches the ground; the Gaussians
-        # alone have 69 mm.
+        # Truth has 11 mm: 0.67 sigma of the plane's noise, and some grass that touches the ground. The Gaussians alone
+        # have 69 mm.
         assert np.median(np.abs(error_m)) < 0.013
     assert 0.2 < shares[0] < 0.8
     # 2,500 beams each: three standard errors of a difference are 0.04.
@@ -176,9 +179,7 @@ def test_partitions_do_not_change_a_byte(won, truth):
     parts, judges = divided(truth)
     pieces = [[log[k::3] for log in logs() for k in (2, 0, 1)] for logs in (parts, judges)]
     triangles = Triangles.joined([mesh(), skin(plants())])
-    cut = contested(
-        whole, triangles, lambda: iter(pieces[0]), lambda: iter(pieces[1]), MODEL, budget_parameters=10**9
-    )
+    cut = contested(whole, triangles, lambda: iter(pieces[0]), lambda: iter(pieces[1]), MODEL, budget_parameters=10**9)
     for a, b in zip(tables, cut, strict=True):
         for name, column in a.columns().items():
             if isinstance(column, np.ndarray):
@@ -196,15 +197,32 @@ def test_every_stage_tells_how_far_it_is(truth):
     told = {}
     whole = Gaussians.joined([plants(), ground()])
     run(whole, mesh(), truth, meter=lambda stage: lambda done: told.update({stage: done}))
-    assert told["trying surfaces"] == np.count_nonzero(truth.beams.sweep % 4 != 3)
-    assert len(told) == 7
+    assert told["trying surfaces, round 1 of 4"] == np.count_nonzero(truth.beams.sweep % 4 != 3)
+    assert {"looking for surfaces", "asking who answers", "judging surfaces"} < set(told)
 
 
-def test_densities_are_those_of_the_rounds(truth):
-    tables = (plants(), mesh())
-    sums = RayCounter(tables, MODEL).sums(truth)
-    # Passing probabilities are float32 in one kernel and in the other, but rounded at different places.
-    assert_allclose(-LogDensity(tables, MODEL)(truth).mean(), sums.nll, atol=1e-5)
+def test_a_swap_is_the_difference_of_two_worlds(truth):
+    hit = truth[np.isfinite(truth.returns.first_m)][:4000]
+    whole, triangles = Gaussians.joined([plants(), ground()]), mesh()
+    freed = np.arange(len(whole)) >= 200
+    swap = Swap(whole, triangles, freed, MODEL, 2.0)
+    point_m = hit.beams.origin_m + hit.returns.first_m.astype(np.float64)[:, None] * hit.beams.direction
+    cell = cells_of(point_m, 2.0)
+    home, owners = cells_of(whole.mean_m, 2.0), triangle_cells(triangles, 2.0)
+
+    def likely(cells, log):
+        there = ~(freed & np.isin(home, cells))
+        tables = whole[there], triangles[np.isin(owners, cells).any(axis=1)]
+        scores = QualityCounter(tables, MODEL, QualityWeights())
+        return scores.slopes(log)[1].nll
+
+    chosen = np.unique(cell)[:4]
+    gains = swap.gains(hit, chosen)
+    for each in np.unique(cell)[[0, 3, 8]]:  # two that are surface already, and one that is not
+        log = hit[cell == each]
+        wanted = likely(np.setdiff1d(chosen, each), log) - likely(np.union1d(chosen, each), log)
+        # Verdicts are in steps of a millionth, and the kernel sums float32 passing probabilities in another order.
+        assert_allclose(gains[cell == each].mean(), wanted, atol=1e-4)
 
 
 def test_evidence_counts_sweeps_not_beams():

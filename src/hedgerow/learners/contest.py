@@ -9,14 +9,16 @@ miss stays Gaussians. The whole is judged again; if it is no better, the Gaussia
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.learners.evidence import Evidence, Gains, LogDensity, cells_of
+from hedgerow.learners.evidence import Evidence, Gains, cells_of
+from hedgerow.learners.quality import QualityCounter
 from hedgerow.learners.ray_sums import RayCounter, RayModel, RaySums, Tables
 from hedgerow.learners.swap import Swap, triangle_cells
-from hedgerow.learners.verdict import Verdict
+from hedgerow.learners.verdict import QualityWeights, Verdict
 from hedgerow.log import Log
 from hedgerow.world.elements import Gaussians, Triangles
 
@@ -32,7 +34,7 @@ _FAINT = 0.05  # largest optical depth of a Gaussian that lets triangles speak f
 _KEPT = 0.5  # share of its returns that a Gaussian must keep beside triangles
 _PARAMETERS = 10  # of a Gaussian, and of a triangle that beams can pass
 _MAX_PERMEABILITY = 0.5  # what lets more pass is no surface, as in the solid surface world
-_ROUNDS = 3
+_ROUNDS = 4
 
 
 def contested(
@@ -44,6 +46,7 @@ def contested(
     *,
     budget_parameters: int,
     cell_m: float = 1.0,
+    weights: QualityWeights | None = None,
     meter: Meter = lambda stage: None,
 ) -> Tables:
     """Put triangles in the place of Gaussians where they predict held-out beams better.
@@ -57,15 +60,18 @@ def contested(
         budget_parameters: most numbers in the result, counted as `LearnedWorld.size` does; if the Gaussians alone have
             more, so may the result, but not more than they.
         cell_m: side of the cubes that are won or lost as a whole [m].
+        weights: what a bad simulation costs.
         meter: gives each stage its progress meter.
 
     Returns:
-        Both tables, or the Gaussians alone if surfaces do not make the held-out likelihood better, or lose more than
-        0.2 % of the hits or of the misses.
+        Both tables, or the Gaussians alone if surfaces do not make the held-out likelihood and cost better, or lose
+        more than 0.2 % of the hits or of the misses.
     """
     if len(gaussians) == 0 or len(triangles) == 0:
         return (gaussians,)
-    contest = _Contest(gaussians, triangles, parts, judges, model, budget_parameters, cell_m, meter)
+    contest = _Contest(
+        gaussians, triangles, parts, judges, model, weights or QualityWeights(), budget_parameters, cell_m, meter
+    )
     return contest.result()
 
 
@@ -79,39 +85,32 @@ class _Contest:
         parts: Logs,
         judges: Logs,
         model: RayModel,
+        weights: QualityWeights,
         budget: int,
         cell_m: float,
         meter: Meter,
     ) -> None:
         self.gaussians, self.parts, self.judges, self.model = gaussians, parts, judges, model
-        self.budget, self.cell_m, self.meter = budget, cell_m, meter
-        self.triangles = self._solid(triangles)
+        self.weights, self.budget, self.cell_m, self.meter = weights, budget, cell_m, meter
+        self.triangles = self._solid(triangles)  # may be none; then no cell has any
         self.owners = triangle_cells(self.triangles, cell_m)
 
     def result(self) -> Tables:
-        alone: Tables = (self.gaussians,)
         freed = self._freed()
         swap = Swap(self.gaussians, self.triangles, freed, self.model, self.cell_m)
-        gains = self._gains(swap.gains, "trying surfaces")
-        gains = gains[(gains.gain > _CLEAR * gains.error) & (gains.n_sweeps >= _MIN_SWEEPS)]
-        for _ in range(_ROUNDS):
-            chosen = self._affordable(gains, freed)
-            if len(chosen) == 0:
-                return alone
-            both = self._joined(chosen, freed)
-            gains = self._gains(self._gain_of(both), "confirming surfaces")
-            gains = gains[np.isin(gains.cell, chosen) & (gains.gain > 0)]
-            if len(gains.cell) == len(chosen):
-                return both if self._better(both) else alone
-        return alone
-
-    def _gain_of(self, tables: Tables) -> Gain:
-        """What returns gain by some tables over the Gaussians alone."""
-        new, old = LogDensity(tables, self.model), LogDensity((self.gaussians,), self.model)
-        return lambda log: new(log) - old(log)
+        chosen = np.zeros(0, dtype=np.int64)
+        for number in range(1, _ROUNDS + 1):  # next to surface a cell may fare better as surface too
+            gains = self._gains(partial(swap.gains, chosen=chosen), f"trying surfaces, round {number} of {_ROUNDS}")
+            before, chosen = chosen, self._affordable(gains, freed)
+            if np.array_equal(before, chosen):
+                break
+        if len(chosen) == 0:
+            return (self.gaussians,)
+        both = self._joined(chosen, freed)
+        return both if self._better(both) else (self.gaussians,)
 
     def _gains(self, gain: Gain, stage: str) -> Gains:
-        """What is gained over the Gaussians in cells where no held-out likelihood is lost.
+        """What cells clearly gain as surface without a loss of held-out likelihood.
 
         Training sweeps have a say too: held-out ones are few, and errors of their poses favour now one world and now
         the other. The Gaussians were fitted to the training returns more closely than any surface, so where they lose
@@ -130,7 +129,8 @@ class _Contest:
         held = total(self.judges)
         lost = held.by_cell()
         gains = (held + total(self.parts)).by_cell()
-        return gains[~np.isin(gains.cell, lost.cell[lost.gain <= 0])]
+        clear = (gains.gain > _CLEAR * gains.error) & (gains.n_sweeps >= _MIN_SWEEPS)
+        return gains[clear & ~np.isin(gains.cell, lost.cell[lost.gain <= 0])]
 
     def _sums(self, tables: Tables, stage: str) -> RaySums:
         counter, meter, done = RayCounter(tables, self.model), self.meter(stage), 0
@@ -191,16 +191,17 @@ class _Contest:
         return gaussians, replace(triangles, permeability=_permeability(triangles, sums))
 
     def _better(self, tables: Tables) -> bool:
-        new, old = RayCounter(tables, self.model), RayCounter((self.gaussians,), self.model)
+        new, old = (QualityCounter(each, self.model, self.weights) for each in (tables, (self.gaussians,)))
         after, before, meter, done = Verdict(), Verdict(), self.meter("judging surfaces"), 0
         for log in self.judges():
-            after += Verdict.of(new, log)
-            before += Verdict.of(old, log)
+            after += new.slopes(log)[1]
+            before += old.slopes(log)[1]
             done += len(log)
             if meter:
                 meter(done)
         lost = max(before.hits_found - after.hits_found, before.misses_found - after.misses_found)
-        return after.nll < before.nll and lost <= MAX_LOST
+        cheaper = after.cost(self.weights) < before.cost(self.weights)
+        return after.nll < before.nll and cheaper and lost <= MAX_LOST
 
 
 def _faint(gaussians: Gaussians) -> Gaussians:
@@ -214,7 +215,8 @@ def _faint(gaussians: Gaussians) -> Gaussians:
 
 def _permeability(triangles: Triangles, sums: RaySums) -> NDArray[np.float32]:
     """What the last elements that sums are of, triangles, let pass; as before where no beam came."""
-    hits, passes = sums.hits[-len(triangles) :], sums.passes[-len(triangles) :]
+    first = len(sums.table) - len(triangles)
+    hits, passes = sums.hits[first:], sums.passes[first:]
     met = hits + passes
     share = np.divide(passes, met, out=triangles.permeability.astype(np.float64), where=met > 0)
     return np.clip(share, 0, 1).astype(np.float32)

@@ -12,8 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import InputError
-from hedgerow.learners.permeability import scene_of
-from hedgerow.learners.ray_sums import RayModel, Tables
 from hedgerow.log import Log
 
 _STEPS = float(1 << 20)
@@ -37,29 +35,6 @@ def cells_of(position_m: NDArray[np.float64], cell_m: float) -> NDArray[np.int64
 def returned_m(log: Log) -> NDArray[np.float64]:
     """Return the (N, 3) points that beams which all returned were measured at, map frame."""
     return log.beams.origin_m + log.returns.first_m.astype(np.float64)[:, None] * log.beams.direction
-
-
-class LogDensity:
-    """Log density of measured ranges in the world of some tables."""
-
-    def __init__(self, tables: Tables, model: RayModel) -> None:
-        """Build the scene once."""
-        self.model = model
-        self._scene = scene_of(tables)
-
-    def __call__(self, log: Log) -> NDArray[np.float64]:
-        """Return the (N,) log densities [1/m] of the first returns, or log probabilities of none, outliers included."""
-        model, range_m = self.model, np.ascontiguousarray(log.returns.first_m)
-        alone = self._scene.log_likelihood(
-            log.beams,
-            range_m,
-            min_range_m=model.min_range_m,
-            max_range_m=model.max_range_m,
-            min_sigma_m=model.min_sigma_m,
-        )
-        share, span_m = model.outlier_share, model.max_range_m - model.min_range_m
-        outlier = np.where(np.isfinite(range_m), np.log(share / span_m), np.log(share))
-        return np.logaddexp(np.log1p(-share) + alone, outlier)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

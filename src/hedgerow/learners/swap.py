@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each return would gain if only its own cell were surface, and everything before it still volume.
+"""What each return gains if its own cell is surface, everything else being as it is.
 
 Two whole worlds cannot be compared cell by cell: what a surface makes of the bush in front would count against the
-wall behind it. So both stand in one scene, and each ray takes the triangles in the cell it returned from in place of
-the Gaussians that they relieve, and Gaussians everywhere else. One pass over the beams tries all cells at once.
+wall behind it. So both stand in one scene, and each ray is asked twice: with the cell that it returned from made of
+triangles, and of Gaussians. One pass over the beams tries all cells.
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ def triangle_cells(triangles: Triangles, cell_m: float) -> NDArray[np.int64]:
 
 
 class Swap:
-    """Gaussians and triangles in one scene."""
+    """Gaussians and triangles in one scene, some cells of which are surface."""
 
     def __init__(
         self, gaussians: Gaussians, triangles: Triangles, freed: NDArray[np.bool_], model: RayModel, cell_m: float
@@ -40,29 +40,41 @@ class Swap:
         self.model, self.cell_m = model, cell_m
         self._scene = scene_of((gaussians, triangles))
         self._n_gaussians = len(gaussians)
-        self._freed_from = np.where(freed, cells_of(gaussians.mean_m, cell_m), -1)
-        self._belongs_to = triangle_cells(triangles, cell_m)
+        self._home = np.where(freed, cells_of(gaussians.mean_m, cell_m), -1)
+        self._owners = triangle_cells(triangles, cell_m)
 
-    def gains(self, log: Log) -> NDArray[np.float64]:
-        """Return how much the log density of each of (N,) returns rises if its own cell becomes surface [nat]."""
+    def gains(self, log: Log, chosen: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how much more likely each return is with its own cell as surface than as volume.
+
+        Args:
+            log: N beams, all of which returned.
+            chosen: cells that are surface, whatever becomes of the beam's own.
+
+        Returns:
+            (N,) differences of log densities [nat].
+        """
+        state = np.isin(self._home, chosen), np.isin(self._owners, chosen)
         out = np.empty(len(log))
         for start in range(0, len(log), _CHUNK):
             rows = slice(start, start + _CHUNK)
-            out[rows] = self._gains(log[rows])
+            out[rows] = self._gains(log[rows], *state)
         return out
 
-    def _gains(self, log: Log) -> NDArray[np.float64]:
+    def _gains(self, log: Log, gone: NDArray[np.bool_], owned: NDArray[np.bool_]) -> NDArray[np.float64]:
         met = self._scene.pierced(log.beams, max_range_m=self.model.max_range_m)
-        n_met = np.diff(met.begin)
-        beam = np.repeat(np.arange(len(log)), n_met)
+        beam = np.repeat(np.arange(len(log)), np.diff(met.begin))
         cell = cells_of(returned_m(log), self.cell_m)[beam]
-        volume = met.element < self._n_gaussians
-        swapped = np.empty(len(beam), dtype=np.bool_)
-        swapped[volume] = self._freed_from[met.element[volume]] != cell[volume]
-        owners = self._belongs_to[met.element[~volume] - self._n_gaussians]
-        swapped[~volume] = (owners == cell[~volume, None]).any(axis=1)
+        surface, volume = np.empty((2, len(beam)), dtype=np.bool_)
+        is_volume = met.element < self._n_gaussians
+        element = met.element[is_volume]
+        own = self._home[element] == cell[is_volume]
+        surface[is_volume], volume[is_volume] = ~(gone[element] | own), ~gone[element] | own
+        element = met.element[~is_volume] - self._n_gaussians
+        own = self._owners[element] == cell[~is_volume, None]
+        surface[~is_volume] = (owned[element] | own).any(axis=1)
+        volume[~is_volume] = (owned[element] & ~own).any(axis=1)
         shares = _shares(met, log.returns.first_m.astype(np.float64)[beam], self.model)
-        return _log_density(met, shares, swapped, self.model) - _log_density(met, shares, volume, self.model)
+        return _log_density(met, shares, surface, self.model) - _log_density(met, shares, volume, self.model)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
