@@ -54,8 +54,8 @@ def contested(
     Args:
         gaussians: a world that stands on its own.
         triangles: another one of the same site, with range noise and permeabilities.
-        parts: what both were learned from, in partitions. It decides in cells where no held-out beam returned.
-        judges: held-out sweeps, in partitions.
+        parts: what both were learned from, in partitions; its returns are evidence too.
+        judges: held-out sweeps, in partitions; no cell becomes surface against their evidence.
         model: range limits and outliers.
         budget_parameters: most numbers in the result, counted as `LearnedWorld.size` does; if the Gaussians alone have
             more, so may the result, but not more than they.
