@@ -165,12 +165,12 @@ def test_the_budget_is_kept_and_spent_on_the_best_cells(truth):
     fine = mesh(30)  # two triangles for each Gaussian of the ground
     found = {}
     for extra in (0, 5000, 15_000):
-        tables = run(whole, fine, truth[::2], whole.n_parameters() + extra)
+        tables = run(whole, fine, truth, whole.n_parameters() + extra)
         size = LearnedWorld(*tables, kind="refined", max_range_m=30.0).size()
         assert size.parameters <= whole.n_parameters() + extra
         found[extra] = size.tables.get("triangles", 0)
     assert 0 < found[5000] < found[15_000]
-    coarse = run(whole, mesh(), truth[::2], whole.n_parameters())
+    coarse = run(whole, mesh(), truth, whole.n_parameters())
     assert sum(table.n_parameters() for table in coarse) < whole.n_parameters()
 
 
