@@ -109,7 +109,9 @@ def test_the_command_says_the_address_and_ctrl_c_ends_it_cleanly(log_file):
 
 
 def shown(viewer, layer=0):
-    return viewer.drawing.cloud_handle(layer)
+    """viser's handle of a small cloud: it has one slice."""
+    [handle] = viewer.drawing.cloud(layer).slices.values()
+    return handle
 
 
 def until(viewer, fact):
@@ -145,8 +147,8 @@ def test_switched_off_layers_vanish_and_others_are_not_sent_again(server):
     viewer.choice.hidden = {0}
     viewer.change("clouds")
     viewer.draw()
-    assert not shown(viewer, 0).visible
-    assert shown(viewer, 1).visible
+    assert not viewer.drawing.cloud(0).root.visible
+    assert viewer.drawing.cloud(1).root.visible
     assert shown(viewer, 1) is before
 
 

@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from hedgerow.view.web.beam import BeamView
 from hedgerow.view.web.colours import Limits, Quantity
-from hedgerow.view.web.frame import Frame, Shown
+from hedgerow.view.web.detail import drawn, enlarged, finest_octave
+from hedgerow.view.web.frame import Frame
+from hedgerow.view.web.sliced import SlicedCloud
 from hedgerow.view.web.solids import Dots, Ellipsoids, Mesh, Shape, shapes_of
 from hedgerow.view.web.stage import Solid, Stage
 
@@ -32,7 +34,7 @@ class Drawing:
         self._scene = server.scene
         self._atomic = server.atomic
         self._stage = stage
-        self._clouds: dict[int, tuple[Shown, Any]] = {}
+        self._clouds: dict[int, SlicedCloud] = {}
         self._solids: dict[str, list[Any]] = {}
         self._beam: list[Any] = []
         self.way = self._lines("/way", _pairs(stage.way_m - stage.centre_m), _WAY, 3.0)
@@ -43,22 +45,29 @@ class Drawing:
         self._place_camera(heading, apart_m * max(len(stage.layers) - 1, 0))
 
     def show(self, frame: Frame, point_size_m: float) -> None:
-        """Draw the clouds of a frame and hide those that it lacks."""
+        """Put the clouds of a frame into the scene and hide those that it lacks; `detail` says how much is drawn."""
         with self._atomic():
             for each in frame.shown:
-                self._show_cloud(each, point_size_m)
-            drawn = {each.layer for each in frame.shown}
-            for layer, (_, handle) in self._clouds.items():
-                handle.visible = layer in drawn
+                if each.layer not in self._clouds:
+                    self._clouds[each.layer] = SlicedCloud(self._scene, each.layer)
+                self._clouds[each.layer].show(each, point_size_m)
+            there = {each.layer for each in frame.shown}
+            for layer, cloud in self._clouds.items():
+                cloud.root.visible = layer in there
 
-    def cloud_handle(self, layer: int) -> Any:
-        """Return viser's handle of a layer's cloud."""
-        return self._clouds[layer][1]
+    def detail(self, point_size_m: float, budget: int) -> int:
+        """Show as many points as the budget allows, the larger the fewer they are; return how many that are."""
+        counts = [cloud.counts for cloud in self._clouds.values()]
+        finest = finest_octave(counts, budget)
+        n_drawn, n_points = drawn(counts, finest), drawn(counts, 0)
+        with self._atomic():
+            for cloud in self._clouds.values():
+                cloud.detail(finest, point_size_m * enlarged(n_drawn, n_points))
+        return n_drawn
 
-    def resize(self, point_size_m: float) -> None:
-        """Draw larger or smaller points."""
-        for _, handle in self._clouds.values():
-            handle.point_size = point_size_m
+    def cloud(self, layer: int) -> SlicedCloud:
+        """Return the cloud of a layer."""
+        return self._clouds[layer]
 
     def show_solid(
         self, solid: Solid, quantity: Quantity, limits: Limits | None, gaussians_as: GaussiansAs, point_size_m: float
@@ -93,25 +102,6 @@ class Drawing:
                 place = start + range_m * view.direction + shifts_m.get(name, np.zeros(3))
                 ball = self._scene.add_icosphere(f"/beam/{name}", radius=0.08, color=view.colour[name], position=place)
                 self._beam.append(ball)
-
-    def _show_cloud(self, new: Shown, point_size_m: float) -> None:
-        before = self._clouds.get(new.layer)
-        if before is not None and np.array_equal(before[0].cloud.point_m, new.cloud.point_m):
-            old, handle = before
-            if not np.array_equal(old.colour, new.colour):
-                handle.colors = new.colour
-            handle.position = tuple(new.shift_m)
-        else:
-            handle = self._scene.add_point_cloud(
-                f"/layers/{new.layer}",
-                new.cloud.point_m,
-                new.colour,
-                point_size=point_size_m,
-                precision="float32",  # the default, float16, is off by 6 cm at 200 m
-                point_shading="flat",
-                position=new.shift_m,
-            )
-        self._clouds[new.layer] = new, handle
 
     def _add_shape(self, name: str, shape: Shape, gaussians_as: GaussiansAs, point_size_m: float) -> Any:
         if isinstance(shape, Dots):

@@ -36,6 +36,8 @@ class Choice:
     """Each layer is moved so far from the one before; 0 shows them over each other."""
     point_limit: int = POINT_LIMIT
     """No more points than this are drawn, of all clouds together."""
+    moving_points: int | None = None
+    """So many are drawn while the camera moves, 0 for all; None for as many as the browser proves to be able to."""
     limits: dict[Quantity, Limits] = field(default_factory=dict[Quantity, Limits])
     """Ends of the colour bars; a quantity that is missing gets its own when it is first shown, and keeps them."""
 

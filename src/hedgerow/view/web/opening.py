@@ -3,7 +3,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,21 +36,29 @@ def open_stage(paths: Sequence[str | Path], seed: int = 0, progress: Stages | No
     """
     if not paths:
         raise InputError("view: name at least one log, world or scene")
-    logs: list[Layer] = []
-    worlds: list[Solid] = []
-    sites: list[SiteToFire] = []
-    for path in map(Path, paths):
-        if (path / "world.toml").exists():
-            worlds.append(Solid(path.stem, _whole(path)))
-        elif is_scene(path):
-            sites.append(SiteToFire.load(path, progress))
-        else:
-            logs.append(_log(path))
+    kinds = [(path, _kind(path)) for path in map(Path, paths)]  # wrong ones are told before anything slow
+    logs = [_log(path) for path, kind in kinds if kind == "log"]
+    worlds = [Solid(path.stem, _whole(path)) for path, kind in kinds if kind == "world"]
+    sites = [SiteToFire.load(path, progress) for path, kind in kinds if kind == "scene"]
     if not logs and sites:
         logs.append(sites.pop(0).own_pass(seed))
     simulated = [fired(each.name, each.world, logs[0], seed) for each in worlds] if logs else []
     simulated += [site.fired(logs[0], seed) for site in sites]
     return _placed(named_apart(logs + simulated), worlds)
+
+
+def _kind(path: Path) -> Literal["log", "world", "scene"]:
+    from hedgerow.io.formats import format_of
+
+    if (path / "world.toml").exists():
+        return "world"
+    if is_scene(path):
+        SiteToFire.check(path)
+        return "scene"
+    if not path.exists():
+        raise FileError(f"{path}: no such file or folder, nor a scene; the scenes are {', '.join(scene_names())}")
+    format_of(path, None, reading=True)
+    return "log"
 
 
 def _whole(path: Path) -> LearnedWorld:
@@ -62,8 +70,6 @@ def _whole(path: Path) -> LearnedWorld:
 def _log(path: Path) -> Layer:
     from hedgerow.io import open_log
 
-    if not path.exists():
-        raise FileError(f"{path}: no such file or folder, nor a scene; the scenes are {', '.join(scene_names())}")
     layer = recorded(path.stem, open_log(path))
     require_sweeps(layer)
     return layer
