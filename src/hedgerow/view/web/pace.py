@@ -18,7 +18,7 @@ MOVING_S, QUICK_S = 0.1, 0.05
 RESTING_S = 2.0
 """At rest the answer may take so long. It waits for two or three frames: a frame then takes less than a second."""
 REST_AFTER_S = 0.3
-"""Without a message of the camera for so long, it rests."""
+"""Without a message of the camera for so long it rests; if frames are slow, for three of them."""
 _SAME_FRAME_S, _HALT_S = 0.03, 1.0
 """Messages so close are of one frame, which sends up to two; after so long the camera had come to rest."""
 _FEW, _MANY = 5, 10
@@ -83,9 +83,12 @@ class Pace:
                 self._asked.add(n_points)
             return new
 
-    def drew(self, n_points: int, seconds: float) -> None:
-        """Take note of how long the browser took to draw so many points at rest, on the way to it and back included."""
+    def drew(self, n_points: int, asked_s: float, now_s: float) -> None:
+        """Take note that the browser has drawn so many points, and when it was asked to."""
+        seconds = now_s - asked_s
         with self._lock:
+            if self._moved_s > asked_s:
+                return  # it was busy with the camera
             if 2 * seconds <= RESTING_S:
                 self._resting = max(self._resting, 2 * n_points)
             elif seconds > RESTING_S:
@@ -98,7 +101,8 @@ class Pace:
     def rests_in_s(self, now_s: float) -> float:
         """Return how long until the camera counts as resting; 0 or less if it does."""
         with self._lock:
-            return self._moved_s + REST_AFTER_S - now_s
+            usual_s = float(np.median(self._frames_s)) if self._frames_s else 0.0
+            return self._moved_s + min(max(REST_AFTER_S, 3 * usual_s), _HALT_S) - now_s
 
     def budget(self, now_s: float) -> int:
         """Return how many points may be drawn now."""
