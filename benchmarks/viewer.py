@@ -8,6 +8,7 @@ run without level of detail: --points-moving 0.
 """
 
 import argparse
+import itertools
 import os
 import subprocess
 import sys
@@ -73,7 +74,7 @@ def told(title, drawn):
     if len(drawn) < 3:
         return f"{title}: {len(drawn)} frames"
     seconds = (drawn[-1][0] - drawn[0][0]) / 1000
-    gaps = [after[0] - before[0] for before, after in zip(drawn, drawn[1:], strict=False)]
+    gaps = [after[0] - before[0] for before, after in itertools.pairwise(drawn)]
     rate, points = (len(drawn) - 1) / seconds, sorted(n for _, n in drawn)
     middle, longest = sorted(gaps)[len(gaps) // 2], max(gaps)
     return (

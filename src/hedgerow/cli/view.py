@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from hedgerow.cli.app import app, out
+from hedgerow.cli.app import app, out, settings_of
 
 if TYPE_CHECKING:
     from hedgerow.view.web.colours import Quantity
@@ -28,6 +28,7 @@ def view(
     points_moving: int | None = None,
     side_by_side: Annotated[bool, Parameter(negative=())] = False,
     seed: int = 0,
+    settings: Annotated[list[str] | None, Parameter(name=["--set", "-s"], negative=())] = None,
 ) -> None:
     """Show logs, worlds and scenes in the browser, real and simulated over each other or side by side, until Ctrl-C.
 
@@ -57,6 +58,9 @@ def view(
         start with the clouds beside each other
     seed
         for firing
+    settings
+        what the logs do not say themselves, each NAME=VALUE: static=true, trajectory=poses.tum, scanner_m=[0,0,2];
+        hedgerow convert --formats lists them
     """
     from hedgerow.progress import stage_bar
     from hedgerow.view.web.frame import APART_M, Choice
@@ -65,11 +69,11 @@ def view(
 
     choice = Choice(accumulate=accumulate, point_limit=points, moving_points=points_moving)
     choice.apart_m = APART_M if side_by_side else 0.0
-    quantity = _checked(choice, colour)
+    quantity, options = _checked(choice, colour), settings_of(settings)
     server = start_server(host, port)  # a taken port is told before anything slow
     try:
         with stage_bar() as progress:
-            stage = open_stage(paths, seed, progress)
+            stage = open_stage(paths, seed, progress, options)
         choice.quantity = quantity or ("layer" if stage.partners else "height")
         choice.position = 0 if sweep is None else _position(stage, sweep)
         from hedgerow.view.web.viewer import Viewer
@@ -94,9 +98,7 @@ def _checked(choice: "Choice", colour: str | None) -> "Quantity | None":
     if colour is not None and colour not in names:
         raise InputError(f"--colour {colour}: expected one of {', '.join(names)}")
     if choice.accumulate < 1 or choice.point_limit < 1:
-        raise InputError(
-            f"--accumulate {choice.accumulate}, --points {choice.point_limit}: expected 1 or more of each"
-        )
+        raise InputError(f"--accumulate {choice.accumulate}, --points {choice.point_limit}: expected 1 or more of each")
     if choice.moving_points is not None and choice.moving_points < 0:
         raise InputError(f"--points-moving {choice.moving_points}: expected 0 (all) or more")
     return None if colour is None else names[colour]

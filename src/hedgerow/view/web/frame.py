@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import InputError
 from hedgerow.view.web.cloud import EMPTY, Cloud, cloud_of, thin
-from hedgerow.view.web.colours import Legend, Limits, Quantity, colour, label_colour, robust_limits
+from hedgerow.view.web.colours import Legend, Limits, Quantity, colour, robust_limits
+from hedgerow.view.web.labels import label_colour, label_name
 from hedgerow.view.web.layers import Layer
 from hedgerow.view.web.solids import element_values
 from hedgerow.view.web.stage import Stage
@@ -119,5 +120,5 @@ def _legend(quantity: Quantity, limits: Limits | None, values: NDArray[np.float6
         return Legend(quantity, entries=tuple((layer.name, layer.colour) for layer in layers))
     if quantity == "label":
         labels = np.unique(values[~np.isnan(values)]).astype(int).tolist()
-        return Legend(quantity, entries=tuple((str(label), label_colour(label)) for label in labels))
+        return Legend(quantity, entries=tuple((label_name(label), label_colour(label)) for label in labels))
     return Legend(quantity, limits)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """From paths to a stage: which are logs, which are worlds or scenes, and what is fired at what."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,7 +19,12 @@ WAY_SWEEPS = 60
 WAY_PER_SWEEP = 4
 
 
-def open_stage(paths: Sequence[str | Path], seed: int = 0, progress: Stages | None = None) -> Stage:
+def open_stage(
+    paths: Sequence[str | Path],
+    seed: int = 0,
+    progress: Stages | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Stage:
     """Open logs, worlds and scenes to be shown together.
 
     The beams of the first log are fired at every world and scene. Without a log they are those of the first scene's
@@ -29,6 +34,7 @@ def open_stage(paths: Sequence[str | Path], seed: int = 0, progress: Stages | No
         paths: logs as `open_log` reads them, worlds (folders with a world.toml), names or files of scenes.
         seed: for firing.
         progress: called with a stage of building a scene, how much of it is done, and how much there is.
+        options: of `open_log`, for the logs.
 
     Raises:
         FileError: a path is missing, damaged, or of an unknown kind.
@@ -37,7 +43,7 @@ def open_stage(paths: Sequence[str | Path], seed: int = 0, progress: Stages | No
     if not paths:
         raise InputError("view: name at least one log, world or scene")
     kinds = [(path, _kind(path)) for path in map(Path, paths)]  # wrong ones are told before anything slow
-    logs = [_log(path) for path, kind in kinds if kind == "log"]
+    logs = [_log(path, options or {}) for path, kind in kinds if kind == "log"]
     worlds = [Solid(path.stem, _whole(path)) for path, kind in kinds if kind == "world"]
     sites = [SiteToFire.load(path, progress) for path, kind in kinds if kind == "scene"]
     if not logs and sites:
@@ -67,10 +73,10 @@ def _whole(path: Path) -> LearnedWorld:
     return world
 
 
-def _log(path: Path) -> Layer:
+def _log(path: Path, options: Mapping[str, Any]) -> Layer:
     from hedgerow.io import open_log
 
-    layer = recorded(path.stem, open_log(path))
+    layer = recorded(path.stem, open_log(path, **options))
     require_sweeps(layer)
     return layer
 

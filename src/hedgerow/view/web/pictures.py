@@ -8,14 +8,15 @@ from numpy.typing import NDArray
 
 from hedgerow.io.figure import new_figure
 from hedgerow.view.web.beam import SIGMA_M, BeamView, interesting
-from hedgerow.view.web.colours import TITLES, UNKNOWN, Legend, scale
+from hedgerow.view.web.colours import TITLES, Legend, scale
+from hedgerow.view.web.labels import UNKNOWN
 from hedgerow.view.web.layers import Rgb
 
 Picture = NDArray[np.uint8]
 """(height, width, 4) red, green, blue, alpha."""
 _PAPER, _INK = "#242424", "#d8d8d8"
 _DPI = 200
-_ROWS_AT_MOST = 16
+_ENTRIES_AT_MOST = 30
 
 
 def legend_picture(legend: Legend) -> Picture:
@@ -56,9 +57,9 @@ def density_picture(view: BeamView) -> Picture:
 
 
 def _swatches(legend: Legend) -> Picture:
-    entries = legend.entries[:_ROWS_AT_MOST] or (("nothing to see", UNKNOWN),)
-    rows = -(-len(entries) // 4) if legend.quantity == "label" else len(entries)
-    columns = 4 if legend.quantity == "label" else 1
+    entries = legend.entries[:_ENTRIES_AT_MOST] or (("nothing to see", UNKNOWN),)
+    columns = 2 if legend.quantity == "label" else 1
+    rows = -(-len(entries) // columns)
     figure = _new(3.0, 0.1 + 0.17 * rows)
     axes = figure.subplots()
     axes.set(xlim=(0, columns), ylim=(rows, 0))
