@@ -41,24 +41,36 @@ class Browsers:
         self._pace.restart()
         self._changed()
 
-    def ask(self, n_points: int) -> None:
-        """Let the browser in use tell how long it takes to draw what is shown; does not wait for the answer."""
+    @property
+    def busy(self) -> bool:
+        """Whether an answer is due."""
+        return self._asking.locked()
+
+    def ask(self, n_points: int | None = None) -> None:
+        """Let the browser in use draw what is shown, and its pace know how long that took; does not wait for the answer.
+
+        Args:
+            n_points: how many points are shown; None if only `busy` is of interest.
+        """
         client = self._in_use
         if client is not None and self._asking.acquire(blocking=False):
             threading.Thread(target=self._ask, args=(client, n_points), daemon=True).start()
 
-    def _ask(self, client: "ClientHandle", n_points: int) -> None:
+    def _ask(self, client: "ClientHandle", n_points: int | None) -> None:
         asked_s = time.monotonic()
         try:
             client.get_render(_PIXELS, _PIXELS, timeout=_PATIENCE_S)
+            if n_points is None:
+                return
             asked_s = time.monotonic()
             # Once more: this answer waits for the frame that the first one brought about.
             client.get_render(_PIXELS, _PIXELS, timeout=_PATIENCE_S)
             self._pace.drew(n_points, asked_s, time.monotonic())
         except TimeoutError:
-            self._pace.drew(n_points, asked_s, time.monotonic())
+            if n_points is not None:
+                self._pace.drew(n_points, asked_s, time.monotonic())
         except RuntimeError:  # it was closed
-            pass
+            self._in_use = None
         finally:
             self._asking.release()
-        self._changed()
+            self._changed()

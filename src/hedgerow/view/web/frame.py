@@ -11,7 +11,7 @@ from hedgerow.view.web.cloud import EMPTY, Cloud, cloud_of, thin
 from hedgerow.view.web.colours import Legend, Limits, Quantity, colour, robust_limits
 from hedgerow.view.web.labels import label_colour, label_name
 from hedgerow.view.web.layers import Layer
-from hedgerow.view.web.solids import element_values
+from hedgerow.view.web.solids import GREY, element_values
 from hedgerow.view.web.stage import Stage
 
 POINT_LIMIT = 2_000_000
@@ -86,7 +86,7 @@ def make_frame(stage: Stage, choice: Choice, aside: NDArray[np.float64] | None =
     whole = [_cloud(stage, i, window, choice, notes) for i in layers]
     quantity = choice.quantity
     values = np.concatenate([np.zeros(0), *(cloud.value for cloud in whole)])
-    if not stage.layers:
+    if not layers:
         values = element_values([solid.world for solid in stage.solids], quantity)
     if quantity not in ("layer", "label") and quantity not in choice.limits and len(values):
         choice.limits[quantity] = robust_limits(quantity, values)
@@ -117,7 +117,8 @@ def _cloud(stage: Stage, layer: int, window: list[int], choice: Choice, notes: l
 
 def _legend(quantity: Quantity, limits: Limits | None, values: NDArray[np.float64], layers: list[Layer]) -> Legend:
     if quantity == "layer":
-        return Legend(quantity, entries=tuple((layer.name, layer.colour) for layer in layers))
+        own = tuple((layer.name, layer.colour) for layer in layers)
+        return Legend(quantity, entries=own or (("elements of worlds", GREY),))
     if quantity == "label":
         labels = np.unique(values[~np.isnan(values)]).astype(int).tolist()
         return Legend(quantity, entries=tuple((label_name(label), label_colour(label)) for label in labels))

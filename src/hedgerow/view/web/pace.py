@@ -12,7 +12,7 @@ import numpy as np
 
 START = 250_000
 """Points that are drawn before anything is known."""
-FEWEST = 15_000
+FEWEST, FEWEST_RESTING = 15_000, 125_000
 MOVING_S, QUICK_S = 0.1, 0.05
 """While the camera moves: slower frames get fewer points, quicker ones more."""
 RESTING_S = 2.0
@@ -92,9 +92,9 @@ class Pace:
             if 2 * seconds <= RESTING_S:
                 self._resting = max(self._resting, 2 * n_points)
             elif seconds > RESTING_S:
-                self._resting = max(n_points // 2, FEWEST)
+                self._resting = max(n_points // 2, FEWEST_RESTING)
             else:
-                self._resting = n_points
+                self._resting = max(n_points, FEWEST_RESTING)
             if not self._measured and seconds > MOVING_S:
                 self._moving = max(min(self._moving, int(n_points * MOVING_S / seconds)), FEWEST)
 

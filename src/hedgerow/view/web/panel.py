@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from viser import ViserServer
 
 Changed = Callable[[str], None]
-"""Called with what has to be drawn anew: clouds, detail, size, solids, way or beam."""
+"""Called with what has to be drawn anew: clouds, places (of clouds), detail, size, solids, way or beam."""
 
 _DETAIL = "points that are drawn while the camera moves; automatic: as many as the browser draws ten times a second"
 
@@ -66,7 +66,7 @@ class Panel:
                 beside = self._gui.add_checkbox("side by side", self._choice.apart_m > 0)
                 apart = self._gui.add_number("apart [m]", self._choice.apart_m or APART_M, min=1.0, step=1.0)
                 for each in (beside, apart):
-                    self._on(each, "clouds", apart_m=lambda: float(apart.value) if beside.value else 0.0)
+                    self._on(each, "places", apart_m=lambda: float(apart.value) if beside.value else 0.0)
             self.way = self._gui.add_checkbox("sensor's way", True)
             self._on(self.way, "way")
             self.size = self._gui.add_slider("point size [m]", 0.01, 0.3, 0.01, 0.05)

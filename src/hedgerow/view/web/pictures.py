@@ -43,10 +43,13 @@ def density_picture(view: BeamView) -> Picture:
         label = f"{name}: no return {density.no_return:.0%}"
         axes.plot(density.range_m[part], density.density_per_m[part], color=_hex(view.colour[name]), lw=1, label=label)
     for name, range_m in view.measured_m.items():
-        if np.isfinite(range_m):
-            axes.axvline(range_m, color=_hex(view.colour[name]), lw=0.9, ls="--", label=f"{name}: {range_m:.3f} m")
-        else:
-            axes.plot([], [], color=_hex(view.colour[name]), ls="--", label=f"{name}: no return")
+        x = [range_m, range_m] if np.isfinite(range_m) else []
+        said = f"{range_m:.3f} m" if x else "no return"
+        # With a triangle on top of the frame: it is seen where the line is one with a peak.
+        axes.plot(
+            x, [0.0, 1.0][: len(x)], color=_hex(view.colour[name]), lw=0.9, ls="--", marker="v", ms=5, clip_on=False,
+            markevery=[1] if x else None, transform=axes.get_xaxis_transform(), label=f"{name}: {said}",
+        )  # fmt: skip
     axes.set(xlim=(low, high), xlabel="range [m]", ylabel="density [1/m]")
     axes.set_ylim(bottom=0)
     _ink(axes)

@@ -66,23 +66,28 @@ class Viewer:
 
     def run(self) -> None:
         """Draw what changes until `stop` is called, or Ctrl-C."""
+        due = 0.0
         while not self._stopped:
-            began = time.monotonic()
-            if self.panel.playing:
+            now = time.monotonic()
+            # The next sweep waits for the browser, or a slow one would fall ever farther behind.
+            if self.panel.playing and now >= due and not self._browsers.busy:
+                due = now + self.panel.seconds_per_sweep
                 self.panel.step()
                 self.change("clouds")
-            self.draw()
-            self._wake.wait(self._pause_s(began))
-            if self.pace.rests_in_s(began) > 0:
+                self.draw()
+                self._browsers.ask()
+            else:
+                self.draw()
+            self._wake.wait(self._pause_s(due))
+            if self.pace.rests_in_s(now) > 0:
                 self.change("detail")
 
-    def _pause_s(self, began: float) -> float | None:
+    def _pause_s(self, due: float) -> float | None:
         """Return how long to wait for changes: for the next sweep, a moment while the camera moves, else for ever."""
         now = time.monotonic()
-        if self.panel.playing:
-            # At least a moment: the server's threads need the interpreter too.
-            return max(self.panel.seconds_per_sweep - (now - began), 0.005)
-        return _MOMENT_S if self.pace.rests_in_s(now) > 0 else None
+        if self.panel.playing and not self._browsers.busy:
+            return max(due - now, 0.005)  # at least a moment: the server's threads need the interpreter too
+        return _MOMENT_S if self.panel.playing or self.pace.rests_in_s(now) > 0 else None
 
     def draw(self) -> None:
         """Draw what has changed since the last time."""
@@ -92,9 +97,11 @@ class Viewer:
         size_m = float(self.panel.size.value) if self.stage.layers else _POINT_SIZE_M
         if "way" in changed:
             self.drawing.way.visible = self.panel.way.value
-        if "clouds" in changed:
+        if changed & {"clouds", "places"}:
             self._draw_clouds(size_m)
-        elif changed & {"size", "detail"}:
+        if "places" in changed:
+            self.drawing.look_at_all(self.choice.apart_m)
+        if changed & {"size", "detail"}:
             self._show_detail(size_m)
         if changed & {"clouds", "solids"}:
             self._draw_solids(size_m, "solids" in changed)
