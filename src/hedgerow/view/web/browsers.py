@@ -47,7 +47,7 @@ class Browsers:
         return self._asking.locked()
 
     def ask(self, n_points: int | None = None) -> None:
-        """Let the browser in use draw what is shown, and its pace know how long that took; does not wait for the answer.
+        """Let the browser in use draw what is shown, and its pace know how long that took; wait for no answer.
 
         Args:
             n_points: how many points are shown; None if only `busy` is of interest.
