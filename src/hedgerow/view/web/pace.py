@@ -19,7 +19,7 @@ RESTING_S = 2.0
 """At rest the answer may take so long. It waits for two or three frames: a frame then takes less than a second."""
 REST_AFTER_S = 0.3
 """Without a message of the camera for so long it rests; if frames are slow, for three of them."""
-_SAME_FRAME_S, _HALT_S = 0.03, 1.0
+_SAME_FRAME_S, _HALT_S = 0.03, 2.0
 """Messages so close are of one frame, which sends up to two; after so long the camera had come to rest."""
 _FEW, _MANY = 5, 10
 """So many slow frames get fewer points, so many quick ones more."""
