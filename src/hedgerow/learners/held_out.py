@@ -21,13 +21,18 @@ class HeldOut:
 
     parts: Parts
     sweeps: NDArray[np.int32]
-    """Numbers of the sweeps held out."""
+    """Numbers of the sweeps held out; none: every beam teaches and judges."""
+    n_training: int
+    """How many sweeps are learned from."""
     beyond_m: float
     """Farther than any range in the log: a limit where the log has none."""
 
     def __iter__(self) -> Iterator[tuple[Log, Log]]:
         """Give each partition as what is learned from and what is held out; either may be empty."""
         for log in self.parts():
+            if len(self.sweeps) == 0:
+                yield log, log
+                continue
             judge = np.isin(log.beams.sweep, self.sweeps)
             if judge.all():
                 yield log[:0], log
@@ -44,8 +49,10 @@ class HeldOut:
 def hold_out(parts: Parts, every: int) -> HeldOut:
     """Hold out every n-th sweep of a log, by order of their numbers; of fewer than n sweeps the last.
 
+    A single sweep is judged by itself: to hold out single beams would tell nothing, and a sector would not be learned.
+
     Raises:
-        InputError: there is only one sweep, or nothing returned from all that is left to learn from.
+        InputError: nothing returned from all that is left to learn from.
     """
     found: set[int] = set()
     returned: set[int] = set()
@@ -56,10 +63,10 @@ def hold_out(parts: Parts, every: int) -> HeldOut:
         returned.update(np.unique(log.beams.sweep[hit]).tolist())
         farthest_m = max(farthest_m, float(log.returns.first_m.max(initial=0.0, where=hit)))
     if len(found) < 2:
-        raise InputError("log: has one sweep only; the refined model learns from some and is judged by others")
+        return HeldOut(parts, np.zeros(0, dtype=np.int32), 1, farthest_m + 1.0)
     sweeps = np.array(sorted(found), dtype=np.int32)
     every = min(every, len(sweeps))
     judges = sweeps[every - 1 :: every]
     if returned <= set(judges.tolist()):
         raise InputError("log: nothing returned in the sweeps that are not held out; there is nothing to learn from")
-    return HeldOut(parts, judges, farthest_m + 1.0)
+    return HeldOut(parts, judges, len(sweeps) - len(judges), farthest_m + 1.0)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The refined world: Gaussians fitted to the beams themselves by expectation maximisation (ours; MODELS §3).
+"""The refined world: Gaussians fitted to the beams themselves (ours; MODELS §3).
 
-The other volume learners fit Gaussians to points and count afterwards who stopped which beam. Here both come from one
-likelihood, that of the measured ranges and of the returns that are missing. Sweeps that are held out decide when to
-stop, and how much stopping power is right; the best world on them is kept, so the start is never made worse.
+The other volume learners fit Gaussians to points and count afterwards who stopped which beam. Here both come from the
+measured ranges and the returns that are missing: some rounds of expectation maximisation on their likelihood, then
+steps down the slope of what a bad simulation costs. Sweeps that are held out decide which state is kept, so the start
+is never made worse.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,18 +14,21 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from hedgerow.errors import InputError
+from hedgerow.learners.descent import Descent, prior_slope
 from hedgerow.learners.held_out import HeldOut
-from hedgerow.learners.maximise import maximised, with_extinction
+from hedgerow.learners.maximise import floored, maximised, with_extinction
 from hedgerow.learners.neighbourhood import pooled_covariance
-from hedgerow.learners.opacity import best_touch
+from hedgerow.learners.quality import QualityCounter
 from hedgerow.learners.ray_sums import RayCounter, RayModel, RaySums
 from hedgerow.learners.reshape import merged, pruned, split
 from hedgerow.learners.topdown import TopdownParameters
-from hedgerow.learners.verdict import Verdict
+from hedgerow.learners.verdict import QualityWeights, Verdict
 from hedgerow.learners.voxel import VoxelParameters
+from hedgerow.log import Log
 from hedgerow.world.elements import Gaussians
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -36,21 +40,29 @@ class RefinedParameters(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    start: str = "voxel"
+    start: str = "topdown"
     """What to begin with: voxel, topdown, or the folder of a saved world of Gaussians, a refined one too."""
     voxel: VoxelParameters = VoxelParameters(min_points=3)
     """How the start is learned if it is voxel."""
     topdown: TopdownParameters = TopdownParameters()
     """How the start is learned if it is topdown."""
-    rounds: Annotated[int, Field(ge=0, le=1000)] = 8
-    """At most so many rounds."""
-    patience: Annotated[int, Field(ge=1)] = 2
-    """Rounds without a better held-out score after which to stop."""
+    rounds: Annotated[int, Field(ge=0, le=1000)] = 2
+    """Rounds of expectation maximisation; none for a start that has extinction already."""
+    passes: Annotated[int, Field(ge=0, le=1000)] = 4
+    """Passes of descent over the log, a step per sweep; 0: none."""
+    min_steps: Annotated[int, Field(ge=0, le=100_000)] = 100
+    """Of fewer sweeps there are more passes, until there are so many steps."""
+    rate: Annotated[float, Field(gt=0, le=0.5)] = 0.05
+    """First steps of means and shapes, in standard deviations of the element."""
+    stop_rate: Annotated[float, Field(gt=0, le=1)] = 0.2
+    """First steps of the log of the extinction."""
+    weights: QualityWeights = QualityWeights()
+    """What makes a simulation bad, besides an unlikely range."""
     budget: Annotated[int, Field(ge=1)] | None = None
     """Most elements; None: as many as the start has."""
     law: Literal["extinction", "permeability"] = "extinction"
     """How elements stop beams: grazing beams pass more easily, or every beam alike."""
-    prior_count: NotNegative = 10.0
+    prior_count: NotNegative = 30.0
     """Points that the shape of the neighbourhood counts for in every element; 0 over-fits."""
     prior_reach_m: Positive = 0.6
     """How far the neighbourhood of an element reaches."""
@@ -68,12 +80,13 @@ class RefinedParameters(BaseModel):
     """Floor of an element's standard deviations; range noise and errors of the poses are within it."""
     outlier_share: Annotated[float, Field(gt=0, lt=1)] = 0.001
     """Share of beams that nothing needs to explain."""
-    held_out_every: Annotated[int, Field(ge=2)] = 8
-    """Every n-th sweep judges instead of teaching."""
+    held_out_every: Annotated[int, Field(ge=2)] = 16
+    """Every n-th sweep judges instead of teaching; of a single sweep all beams do both."""
 
 
 Meter = Callable[[str], Callable[[int], None] | None]
 """Gives a stage its meter, which is called with the number of beams done."""
+_MOST_VERDICTS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,104 +98,136 @@ class Candidate:
 
 
 class Refiner:
-    """One run of rounds over a divided log."""
+    """One run over a divided log."""
 
     def __init__(self, held: HeldOut, model: RayModel, parameters: RefinedParameters, meter: Meter) -> None:
-        """Take over what the rounds need."""
+        """Take over what the stages need."""
         self.held, self.model, self.parameters, self.meter = held, model, parameters, meter
 
     def refine(self, start: Gaussians) -> Candidate:
-        """Return the best world found from a start, by held-out score.
+        """Return the best world found from a start, by held-out cost.
 
-        Ctrl-C ends the rounds, and what they found so far still gets its opacity; another one ends that too.
+        Ctrl-C ends a stage; what was best so far goes on, and is the result after the last one.
         """
         start = self._affordable(start)
-        verdict = self._judged(start, "judging the start")
-        best = first = Candidate(start, verdict)
+        best = fitted = Candidate(start, self._judged(start, "judging the start"))
         with suppress(KeyboardInterrupt):
-            for candidate in self._rounds(self._adapted(start)):
-                best = min(best, candidate, key=lambda each: each.verdict.nll)
-        with suppress(KeyboardInterrupt):
-            if best.gaussians.law == "extinction":
-                best = self._touched(best, verdict)
-        return min(first, best, key=lambda each: each.verdict.cost(verdict))
+            fitted = self._fitted(
+                self._adapted(start), rounds=self.parameters.rounds if start.law != "extinction" else 0
+            )
+            best = self._better(best, fitted)
+        if fitted.gaussians.law == "extinction":
+            with suppress(KeyboardInterrupt):
+                for candidate in self._passes(fitted):
+                    best = self._better(best, candidate)
+        return best
+
+    def _better(self, one: Candidate, other: Candidate) -> Candidate:
+        return min(one, other, key=lambda each: each.verdict.cost(self.parameters.weights))
 
     def _affordable(self, start: Gaussians) -> Gaussians:
         """The start, or as much of it joined as the budget asks for."""
         budget = self.parameters.budget or len(start)
         if len(start) <= budget:
             return start
-        sums, _ = self._round(start, "weighing the start")
-        return merged(start, sums.hits, budget)[0]
+        return merged(start, self._round(start, "weighing the start").hits, budget)[0]
 
     def _adapted(self, start: Gaussians) -> Gaussians:
         """The start with the law and the limits asked for."""
         own = self.parameters
         if own.law == "permeability" and start.law != "permeability":
             raise InputError("start: its elements have extinction; set law=extinction too")
-        adapted = replace(start, tau=own.tau, min_sigma_m=own.min_sigma_m)
+        covariance_m2 = floored(start.covariance_m2, own.min_sigma_m)
+        adapted = replace(start, tau=own.tau, min_sigma_m=own.min_sigma_m, covariance_m2=covariance_m2)
         return with_extinction(adapted) if own.law == "extinction" else adapted
 
-    def _rounds(self, gaussians: Gaussians) -> Iterator[Candidate]:
-        own = self.parameters
-        budget = own.budget or len(gaussians)
-        least, waited = np.inf, 0
-        for number in range(own.rounds + 1):
-            shown = f", held-out -log L {least:.3f}" if np.isfinite(least) else ""
-            sums, verdict = self._round(gaussians, f"round {number} of {own.rounds}{shown}")
-            yield Candidate(gaussians, verdict)
-            waited = 0 if verdict.nll < least else waited + 1
-            least = min(least, verdict.nll)
-            if number == own.rounds or waited >= own.patience:
-                return
-            gaussians = self._next(gaussians, sums, budget, last=number + 1 == own.rounds)
+    def _fitted(self, gaussians: Gaussians, rounds: int) -> Candidate:
+        """Expectation maximisation."""
+        budget = self.parameters.budget or len(gaussians)
+        for number in range(1, rounds + 1):
+            sums = self._round(gaussians, f"round {number} of {rounds}")
+            gaussians = self._next(gaussians, sums, budget, last=number == rounds)
+        return Candidate(gaussians, self._judged(gaussians, "judging the rounds"))
 
     def _next(self, gaussians: Gaussians, sums: RaySums, budget: int, *, last: bool) -> Gaussians:
         own = self.parameters
-        prior_m2 = None
-        if own.prior_count > 0:
-            prior_m2 = pooled_covariance(gaussians, sums.hits, reach_m=own.prior_reach_m, max_sigma_m=own.prior_sigma_m)
-        gaussians = maximised(gaussians, sums, prior_m2=prior_m2, prior_count=own.prior_count)
+        gaussians = maximised(gaussians, sums, prior_m2=self._prior(gaussians, sums.hits), prior_count=own.prior_count)
         gaussians, hits = pruned(gaussians, sums.hits, own.min_hits)
         if last:
             return gaussians  # halves need a round to settle
         return split(gaussians, hits, budget=budget, min_hits=own.split_hits, min_sigma_m=own.split_sigma_m)
 
-    def _round(self, gaussians: Gaussians, stage: str) -> tuple[RaySums, Verdict]:
-        """One pass over the log: sums of what is learned from, verdict of what is held out."""
+    def _prior(self, gaussians: Gaussians, hits: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        own = self.parameters
+        if own.prior_count == 0:
+            return None
+        return pooled_covariance(gaussians, hits, reach_m=own.prior_reach_m, max_sigma_m=own.prior_sigma_m)
+
+    def _passes(self, start: Candidate) -> Iterator[Candidate]:
+        """Descent; the pace falls over all steps, and some verdicts on the way tell how far it has come."""
+        own, gaussians, verdict = self.parameters, start.gaussians, start.verdict
+        per_pass = max(self.held.n_training, 1)
+        passes = max(own.passes, -(-own.min_steps // per_pass)) if own.passes else 0
+        every = -(-passes // _MOST_VERDICTS)
+        descent, step, prior_m2 = Descent(len(gaussians), own.rate, own.stop_rate), 0, None
+        total, hits = np.zeros(len(gaussians)), np.zeros(len(gaussians))
+        for number in range(1, passes + 1):
+            for sweep in self._sweeps(f"pass {number} of {passes}, {verdict.summary()}"):
+                slopes, _ = QualityCounter(gaussians, self.model, own.weights).slopes(sweep)
+                slope = slopes.slope
+                if prior_m2 is not None:
+                    slope += prior_slope(gaussians, prior_m2, own.prior_count * _ratio(slopes.hits, total))
+                gaussians = descent.step(gaussians, slope, np.sqrt(max(1 - step / (passes * per_pass), 0)))
+                hits, step = hits + slopes.hits, step + 1
+            if number % every == 0 or number == passes:
+                verdict = self._judged(gaussians, f"judging pass {number}")
+                yield Candidate(gaussians, verdict)
+            if number % every == 0 or number == 1:
+                prior_m2 = self._prior(gaussians, hits)
+            total, hits = hits, np.zeros(len(gaussians))
+
+    def _sweeps(self, stage: str) -> Iterator[Log]:
+        """Give the sweeps that are learned from."""
+        meter, done = self.meter(stage), 0
+        for training, judging in self.held:
+            for _, sweep in training.iter_sweeps():
+                yield sweep
+                done += len(sweep)
+                if meter:
+                    meter(done)
+            done += len(judging)
+
+    def _round(self, gaussians: Gaussians, stage: str) -> RaySums:
+        """One pass over the log: sums of what is learned from."""
         counter, meter = RayCounter((gaussians,), self.model), self.meter(stage)
-        sums, verdict, done = RaySums.zero(len(gaussians)), Verdict(), 0
+        sums, done = RaySums.zero(len(gaussians)), 0
         for training, judging in self.held:
             sums += counter.sums(training)
-            verdict += Verdict.of(counter, judging)
             done += len(training) + len(judging)
             if meter:
                 meter(done)
-        return sums, verdict
+        return sums
 
     def _judged(self, gaussians: Gaussians, stage: str) -> Verdict:
-        counter, meter = RayCounter((gaussians,), self.model), self.meter(stage)
+        counter, meter = QualityCounter(gaussians, self.model, self.parameters.weights), self.meter(stage)
         verdict, done = Verdict(), 0
         for training, judging in self.held:
-            verdict += Verdict.of(counter, judging)
+            verdict += counter.slopes(judging)[1]
             done += len(training) + len(judging)
             if meter:
                 meter(done)
         return verdict
 
-    def _touched(self, best: Candidate, start: Verdict) -> Candidate:
-        def judged(gaussians: Gaussians) -> Verdict:
-            return self._judged(gaussians, "setting opacity by held-out sweeps")
 
-        touch = best_touch(best.gaussians, lambda gaussians: judged(gaussians).cost(start))
-        gaussians = touch.applied(best.gaussians)
-        return Candidate(gaussians, judged(gaussians))
+def _ratio(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The share of its returns in a pass that an element has in one sweep."""
+    return part / np.maximum(np.maximum(part, whole), 1e-9)
 
 
 def learn_refined(
     held: HeldOut, start: Gaussians, model: RayModel, parameters: RefinedParameters, *, meter: Meter
 ) -> Gaussians:
-    """Refine a world of Gaussians on the likelihood of the beams.
+    """Refine a world of Gaussians on the beams.
 
     Args:
         held: the log, divided by sweep.
@@ -192,7 +237,7 @@ def learn_refined(
         meter: gives each stage its progress meter; the stage tells the held-out score so far.
 
     Returns:
-        The best elements by held-out score; the start itself if nothing was better.
+        The best elements by held-out cost; the start itself if nothing was better.
 
     Raises:
         InputError: the start has extinction but permeability is asked for.

@@ -1,26 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How good a world is on held-out sweeps: likelihood, and the returns and no-returns it would have found.
+"""How good a world simulates some beams: likelihood, returns and no-returns found, error of the ranges.
 
-Likelihood alone is not enough. It gladly gives up a few returns for sharper ranges elsewhere, and what a robot makes
-of a sweep depends on both. So a world also pays for every hit or miss that it finds less often than its start did.
+Likelihood alone is not enough. It gladly gives up a few returns for sharper ranges elsewhere, and forgives a stray
+point ten metres off as much as one that is one metre off; what a robot makes of a sweep depends on all of them. 000
+ends by asking for a model that is decided by the quality of its simulation: this is that quality.
 """
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
 
-from hedgerow.learners.ray_sums import RayCounter
 from hedgerow.log import Log
 
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 _STEPS = float(1 << 20)
-LOSS_NAT = 100.0
-"""What it costs to find fewer hits or misses than the start: a nat for each per cent."""
+
+
+class QualityWeights(BaseModel):
+    """What the faults of a simulation cost, beside -log L; all zero: likelihood alone."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    error_nat_per_m: NotNegative = 1.0
+    """A metre between the simulated and the measured range."""
+    lost_hit_nat: NotNegative = 6.0
+    """A beam that returned, but not in simulation."""
+    false_hit_nat: NotNegative = 6.0
+    """A beam that returns in simulation only."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Sums over held-out beams in whole numbers: they add up exactly, whatever the partitions."""
+    """Sums over beams in whole numbers: they add up exactly, whatever the partitions."""
 
     score: int = 0
     n_beams: int = 0
@@ -28,17 +42,28 @@ class Verdict:
     n_hits: int = 0
     found_misses: int = 0
     n_misses: int = 0
+    error: int = 0
 
     @classmethod
-    def of(cls, counter: RayCounter, log: Log) -> Self:
-        """Judge the world of a counter by some beams."""
-        if len(log) == 0:
-            return cls()
+    def of(cls, scores: NDArray[np.float64], log: Log) -> Self:
+        """Judge a world by some beams.
+
+        Args:
+            scores: (N, 3) log density of the measured range, probability of a return, expected error [m].
+            log: the beams.
+        """
         hit = np.isfinite(log.returns.first_m)
-        passing = np.rint(counter.passing(log) * _STEPS).astype(np.int64)
-        n_hits, n_misses = int(np.count_nonzero(hit)), int(np.count_nonzero(~hit))
-        found_hits = n_hits * int(_STEPS) - int(passing[hit].sum())
-        return cls(counter.sums(log).score, len(log), found_hits, n_hits, int(passing[~hit].sum()), n_misses)
+        score, returns, error = np.rint(scores * _STEPS).astype(np.int64).T
+        n_misses = int(np.count_nonzero(~hit))
+        return cls(
+            int(score.sum()),
+            len(log),
+            int(returns[hit].sum()),
+            len(log) - n_misses,
+            n_misses * int(_STEPS) - int(returns[~hit].sum()),
+            n_misses,
+            int(error[hit].sum()),
+        )
 
     def __add__(self, other: Self) -> Self:
         """Join what two partitions say."""
@@ -49,6 +74,7 @@ class Verdict:
             self.n_hits + other.n_hits,
             self.found_misses + other.found_misses,
             self.n_misses + other.n_misses,
+            self.error + other.error,
         )
 
     @property
@@ -66,7 +92,19 @@ class Verdict:
         """Mean probability that a beam does not return which really did not."""
         return self.found_misses / _STEPS / max(self.n_misses, 1)
 
-    def cost(self, start: Self) -> float:
-        """Return the held-out score, lower is better: -log L, and what is found less than by the start [nat]."""
-        lost = max(0.0, start.hits_found - self.hits_found) + max(0.0, start.misses_found - self.misses_found)
-        return self.nll + LOSS_NAT * lost
+    @property
+    def error_m(self) -> float:
+        """Expected error of the ranges of beams that return in both [m]."""
+        return self.error / max(self.found_hits, 1)
+
+    def summary(self) -> str:
+        """Return the scores as a progress bar tells them."""
+        found = f"{self.hits_found:.1%} of hits, {self.misses_found:.1%} of misses found"
+        return f"held-out -log L {self.nll:.3f}, {found}"
+
+    def cost(self, weights: QualityWeights) -> float:
+        """Return what the beams cost on average, lower is better [nat]."""
+        lost = self.n_hits - self.found_hits / _STEPS
+        false = self.n_misses - self.found_misses / _STEPS
+        extra = weights.lost_hit_nat * lost + weights.false_hit_nat * false
+        return self.nll + (extra + weights.error_nat_per_m * self.error / _STEPS) / max(self.n_beams, 1)

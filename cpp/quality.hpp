@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the quality of a simulation changes with its elements: the gradient that refines them.
+//
+// Along a ray, in order, element i stops it with weight w_i = (1 - pass_i) prod_{j<i} pass_j and then returns a normal
+// range. A measured range r scores
+//     -log((1 - e) sum_i w_i N(r; t_i, sigma_i^2) + e / (max - min)) + a sum_i w_i E|range_i - r| + b P(no return),
+// a missing one -log((1 - e) P(no return) + e) + c P(return). Every term is linear in the w_i but for the logarithm, so
+// one sweep from the far end to the near end gives all derivatives.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "batch.hpp"
+#include "fire.hpp"
+
+namespace hedgerow {
+
+// What is gathered per element, in fixed point as in refine.hpp. A step changes an element of covariance A A' and mean
+// m to A exp(S) A' and m + A v, its extinction by a factor exp(s): gradients by v, S and s have no unit, whatever the
+// size of the element.
+enum QualitySum : int {
+    kSlopeMean,                    // by v, three
+    kSlopeShape = kSlopeMean + 3,  // by S, lower triangle by rows; those off the diagonal once
+    kSlopeStop = kSlopeShape + 6,  // by s
+    kShare,                        // sum of responsibilities for returns
+    kQualitySums,
+};
+
+struct QualitySettings {
+    RangeLimits limits;
+    float min_sigma_m;
+    float outlier_share;
+    float error_weight;  // a, nat per metre
+    float hit_weight;    // b, nat
+    float miss_weight;   // c, nat
+};
+
+struct ElementArrays {
+    std::span<const float> mean_m;     // 3 each, scene frame
+    std::span<const float> whitening;  // 6 each: the inverse of A, lower triangle by rows
+};
+
+// Adds the sums of the beams to `sums` and writes three numbers per beam: log density of the measured range (outliers
+// included), probability that it returns, expected error of the range.
+void quality_sums(Scene& scene, const BeamArrays& beams, std::span<const float> range_m, const ElementArrays& elements,
+                  const QualitySettings& settings, int threads, const Tick& tick, std::span<std::int64_t> sums,
+                  std::span<double> scores);
+
+}  // namespace hedgerow

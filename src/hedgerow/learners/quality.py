@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the quality of a simulation changes with the elements (cpp/quality.hpp): what descent goes down on.
+
+Slopes are by steps that have no unit. An element of covariance A Aᵀ and mean m goes to A exp(S) Aᵀ and m + A v, and
+its extinction grows by a factor exp(s): a step of 0.05 is one for twigs and for walls.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow import _core
+from hedgerow.learners.permeability import scene_of
+from hedgerow.learners.ray_sums import RayModel
+from hedgerow.learners.verdict import QualityWeights, Verdict
+from hedgerow.log import Log
+from hedgerow.world.elements import Gaussians
+from hedgerow.world.gaussians import whitening
+
+N_SLOPES = 10
+"""Three of the mean (v), six of the shape (S: xx, yx, yy, zx, zy, zz), one of the extinction (s)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Slopes:
+    """Sums over beams, one row per element; fixed point, so they add up exactly over partitions."""
+
+    table: NDArray[np.int64]
+
+    def __add__(self, other: "Slopes") -> "Slopes":
+        """Join the sums of two partitions."""
+        return Slopes(self.table + other.table)
+
+    @property
+    def slope(self) -> NDArray[np.float64]:
+        """(N, 10) derivatives of the cost; those off the diagonal of S as entries of its symmetric gradient [nat]."""
+        return self.table[:, :N_SLOPES] / _core.REFINE_FIXED
+
+    @property
+    def hits(self) -> NDArray[np.float64]:
+        """(N,) share of the returns that each element answers for, in beams."""
+        return self.table[:, N_SLOPES] / _core.REFINE_FIXED
+
+
+class QualityCounter:
+    """Judges logs by a world of Gaussians, and finds which way is down."""
+
+    def __init__(self, gaussians: Gaussians, model: RayModel, weights: QualityWeights) -> None:
+        """Build the scene once."""
+        self.model, self.weights = model, weights
+        self._scene = scene_of((gaussians,))
+        self._mean_m = np.ascontiguousarray(gaussians.mean_m - self._scene.origin_m, dtype=np.float32)
+        self._whitening = whitening(gaussians.covariance_m2, gaussians.min_sigma_m)
+
+    def slopes(self, log: Log, *, threads: int = 0) -> tuple[Slopes, Verdict]:
+        """Return the slopes of the cost of a log, summed over beams, and the verdict on it.
+
+        Args:
+            log: any partition; second returns are left out.
+            threads: 0 for all; the result does not depend on it.
+        """
+        if len(log) == 0:
+            return Slopes(np.zeros((len(self._mean_m), _core.QUALITY_SUMS), dtype=np.int64)), Verdict()
+        table, scores = _core.quality_sums(
+            self._scene.native,
+            **self._scene.seen(log.beams),
+            range_m=np.ascontiguousarray(log.returns.first_m),
+            mean_m=self._mean_m,
+            whitening=self._whitening,
+            min_range_m=self.model.min_range_m,
+            max_range_m=self.model.max_range_m,
+            min_sigma_m=self.model.min_sigma_m,
+            outlier_share=self.model.outlier_share,
+            error_weight=self.weights.error_nat_per_m,
+            hit_weight=self.weights.lost_hit_nat,
+            miss_weight=self.weights.false_hit_nat,
+            threads=threads,
+            progress=None,
+        )
+        return Slopes(table), Verdict.of(scores, log)
