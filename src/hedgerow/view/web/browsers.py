@@ -69,8 +69,8 @@ class Browsers:
         except TimeoutError:
             if n_points is not None:
                 self._pace.drew(n_points, asked_s, time.monotonic())
-        except RuntimeError:  # it was closed
-            self._in_use = None
+        except RuntimeError:  # it was closed, or could not draw
+            pass
         finally:
             self._asking.release()
             self._changed()

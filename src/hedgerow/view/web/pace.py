@@ -37,6 +37,7 @@ class Pace:
         self._measured = False
         self._moved_s = self._frame_s = -np.inf
         self._frames_s: deque[float] = deque(maxlen=_MANY)
+        self._lately_s: deque[float] = deque(maxlen=_FEW)  # kept over rests: a slow browser begins slowly too
         self._asked: set[int] = set()
 
     def restart(self) -> None:
@@ -45,6 +46,7 @@ class Pace:
             self._moving = self._resting = START
             self._measured = False
             self._frames_s.clear()
+            self._lately_s.clear()
             self._asked.clear()
 
     def moved(self, now_s: float) -> None:
@@ -60,6 +62,7 @@ class Pace:
                 self._frames_s.clear()
             else:
                 self._frames_s.append(frame_s)
+                self._lately_s.append(frame_s)
                 self._adapt()
 
     def _adapt(self) -> None:
@@ -101,7 +104,7 @@ class Pace:
     def rests_in_s(self, now_s: float) -> float:
         """Return how long until the camera counts as resting; 0 or less if it does."""
         with self._lock:
-            usual_s = float(np.median(self._frames_s)) if self._frames_s else 0.0
+            usual_s = float(np.median(self._lately_s)) if self._lately_s else 0.0
             return self._moved_s + min(max(REST_AFTER_S, 3 * usual_s), _HALT_S) - now_s
 
     def budget(self, now_s: float) -> int:
