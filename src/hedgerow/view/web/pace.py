@@ -18,7 +18,7 @@ MOVING_S, QUICK_S = 0.1, 0.05
 RESTING_S = 2.0
 """At rest the answer may take so long. It waits for two or three frames: a frame then takes less than a second."""
 REST_AFTER_S = 0.3
-"""Without a message of the camera for so long it rests; if frames are slow, for three of them."""
+"""Without a message of the camera for so long it rests; if frames are slow, for three of them, or one at rest."""
 _SAME_FRAME_S, _HALT_S = 0.03, 2.0
 """Messages so close are of one frame, which sends up to two; after so long the camera had come to rest."""
 _FEW, _MANY = 5, 10
@@ -34,7 +34,7 @@ class Pace:
         self.fixed = moving_points
         self._lock = threading.Lock()
         self._moving = self._resting = START
-        self._measured = False
+        self._measured, self._answer_s = False, 0.0
         self._moved_s = self._frame_s = -np.inf
         self._frames_s: deque[float] = deque(maxlen=_MANY)
         self._lately_s: deque[float] = deque(maxlen=_FEW)  # kept over rests: a slow browser begins slowly too
@@ -44,7 +44,7 @@ class Pace:
         """Forget what is known: another browser is in use."""
         with self._lock:
             self._moving = self._resting = START
-            self._measured = False
+            self._measured, self._answer_s = False, 0.0
             self._frames_s.clear()
             self._lately_s.clear()
             self._asked.clear()
@@ -92,6 +92,7 @@ class Pace:
         with self._lock:
             if self._moved_s > asked_s:
                 return  # it was busy with the camera
+            self._answer_s = seconds
             if 2 * seconds <= RESTING_S:
                 self._resting = max(self._resting, 2 * n_points)
             elif seconds > RESTING_S:
@@ -105,7 +106,8 @@ class Pace:
         """Return how long until the camera counts as resting; 0 or less if it does."""
         with self._lock:
             usual_s = float(np.median(self._lately_s)) if self._lately_s else 0.0
-            return self._moved_s + min(max(REST_AFTER_S, 3 * usual_s), _HALT_S) - now_s
+            # The first frame of a movement still is one at rest: nothing is heard of the camera until it is drawn.
+            return self._moved_s + min(max(REST_AFTER_S, 3 * usual_s, self._answer_s), _HALT_S) - now_s
 
     def budget(self, now_s: float) -> int:
         """Return how many points may be drawn now."""
