@@ -17,7 +17,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "view"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from chromium import Browser
 
 COMMAND = [sys.executable, "-c", "from hedgerow.cli import main; main()", "view", "courtyard", "--port", "0"]

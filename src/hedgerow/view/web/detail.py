@@ -34,8 +34,8 @@ def octaves(key: NDArray[np.uint64], range_m: NDArray[np.float32]) -> NDArray[np
     """
     n = len(key)
     share = key.astype(np.float64) / 2.0**64 * (1 - 2.0**-53)  # below 1
-    # Efraimidis and Spirakis: the smallest of these are a sample without replacement with these weights. Small keys give
-    # small numbers: `thin` keeps the small ones, and of those that it leaves none may be cut off at this end.
+    # Efraimidis and Spirakis: the smallest of these are a sample without replacement with these weights. They grow with
+    # the key: `thin` leaves small keys, and none may be missing at the end that stays longest.
     order = -np.log1p(-share) / np.clip(range_m, *_WEIGHED_M) ** 2
     halvings = max(int(np.log2(n / COARSEST)), 0) if n else 0
     ends = [n >> octave for octave in range(halvings, 0, -1)]  # how many points the later octaves have together
