@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 
@@ -119,6 +120,18 @@ def test_the_command_says_the_address_and_ctrl_c_ends_it_cleanly(log_file):
     finally:
         running.kill()
     assert (running.returncode, out, err) == (0, "ended\n", "")
+
+
+def test_the_first_ctrl_c_only_asks_to_stop_and_the_second_interrupts():
+    from hedgerow.cli.view import _ended_by_ctrl_c
+
+    asked, before = threading.Event(), signal.getsignal(signal.SIGINT)
+    with _ended_by_ctrl_c(asked.set):
+        signal.raise_signal(signal.SIGINT)
+        assert asked.wait(10)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def shown(viewer, layer=0):

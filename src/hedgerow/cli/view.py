@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command that shows logs and worlds in the browser: view."""
 
+import signal
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
@@ -9,6 +12,8 @@ from cyclopts import Parameter
 from hedgerow.cli.app import app, out, settings_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
     from hedgerow.view.web.colours import Quantity
     from hedgerow.view.web.frame import Choice
     from hedgerow.view.web.stage import Stage
@@ -79,14 +84,31 @@ def view(
         from hedgerow.view.web.viewer import Viewer
 
         viewer = Viewer(server, stage, choice)
-        out.print(f"open {url_of(server)} in a browser; Ctrl-C ends")
-        if host == "0.0.0.0":
-            out.print("every machine of the network can open it")
-        viewer.run()
-    except KeyboardInterrupt:
-        out.print("ended")
+        with _ended_by_ctrl_c(viewer.stop):
+            out.print(f"open {url_of(server)} in a browser; Ctrl-C ends")
+            if host == "0.0.0.0":
+                out.print("every machine of the network can open it")
+            viewer.run()
+    except KeyboardInterrupt:  # while something was read or built, or pressed twice
+        pass
     finally:
         stop_server(server)
+    out.print("ended")
+
+
+@contextmanager
+def _ended_by_ctrl_c(stop: "Callable[[], None]") -> "Generator[None]":
+    """Call `stop` at the first Ctrl-C; only a second one interrupts, since imports and callbacks may swallow that."""
+
+    def pressed(*_: object) -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        Thread(target=stop).start()  # not here: this may have cut into a lock that `stop` needs
+
+    before = signal.signal(signal.SIGINT, pressed)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _checked(choice: "Choice", colour: str | None) -> "Quantity | None":
