@@ -75,15 +75,18 @@ def test_table_of_commands_has_every_command():
 
 
 @pytest.mark.parametrize("name", ["kitti-0029", "kitti-0005-ahead"])
-def test_figures_of_fidelity_are_those_of_the_page_on_fidelity(name):
+@pytest.mark.parametrize("model", ["hybrid", "refined"])
+def test_figures_of_fidelity_are_those_of_the_page_on_fidelity(name, model):
     fidelity = (ROOT / "docs" / "fidelity.md").read_text(encoding="utf-8")
     table = re.search(rf"--only {name}\n.*?\n(\|.*?)\n\n", fidelity, flags=re.DOTALL)[1]
     rows = [[cell.strip(" *") for cell in line.split("|")[1:-1]] for line in table.splitlines()]
-    column = rows[0].index("hybrid")
+    column = rows[0].index(model)
     measured = {row[0]: row[column] for row in rows}
     labels = ("Hits found [%]", "Misses found [%]", "Beam error, median [cm]", "Cloud to cloud, worse way [cm]")
-    [line] = [line for line in README.splitlines() if f"--only {name}`" in line]
-    shown = [float(cell.split()[0]) for cell in line.split("|")[2:6]]
+    lines = README.splitlines()
+    [first] = [number for number, line in enumerate(lines) if f"--only {name}`" in line]
+    [line] = [line for line in lines[first : first + 2] if f"`{model}`" in line]
+    shown = [float(cell.split()[0]) for cell in line.split("|")[3:7]]
     assert shown == pytest.approx([float(measured[label]) for label in labels], abs=0.0501)  # one decimal is shown
 
 

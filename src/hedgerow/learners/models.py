@@ -265,7 +265,7 @@ MODELS: dict[str, Model] = {
     "hybrid": Model("surface where it is one, Gaussians elsewhere; the best start", HybridParameters, _hybrid),
     "bottomup": Model("Gaussians grown from small ones; compact", PermeableBottomupParameters, _bottomup),
     "refined": Model(
-        "Gaussians fitted to the beams themselves, judged by held-out sweeps; most faithful, slower to learn",
+        "fitted to the beams themselves, judged by held-out sweeps; most faithful, slower to learn",
         RefinedParameters,
         _refined,
     ),
