@@ -57,7 +57,9 @@ def learn(
     checked = recipe.with_parameters(model, parameters)
     parts = parts_of(source)
     found = survey(parts)
-    tables = recipe.learn(Job(parts, found, Stages(found.n_beams, progress)), checked)
+    stages = Stages(found.n_beams, progress)
+    tables = recipe.learn(Job(parts, found, stages), checked)
+    stages.finish()
     return LearnedWorld(
         *tables,
         kind=model,

@@ -60,7 +60,7 @@ def merged(gaussians: Gaussians, hits: NDArray[np.float64], budget: int) -> tupl
 
     A pair costs what joining loses in log-likelihood of its points, by the bound of Runnalls (2007).
     """
-    while len(gaussians) > budget:
+    while len(gaussians) > max(budget, 1):
         first, second = _mutual_pairs(gaussians.mean_m)
         weight = np.maximum(hits, 1e-9)
         a, b = gaussians[first], gaussians[second]
