@@ -107,8 +107,9 @@ def test_other_sensors_are_compared_with_brought_and_own_worlds(opened, tmp_path
     for sensor in ("HDL-32E", "VLP-16"):
         head = outcome.text.split(f"**Compared with an {sensor}**\n\n")[1].splitlines()[0]
         assert "| refined, hdl-64e | refined, own | Scene again |" in head
-    widths = outcome.text.split("**Width of the beam**")[1]
-    assert [line.split(" | ")[0] for line in widths.splitlines()[4:]] == ["| 0", "| 0.5", "| 1", "| 2", "| 4"]
+    for width in ("rays", "four times as wide"):
+        head = outcome.text.split(f"**Compared with an HDL-64E, {width}**\n\n")[1].splitlines()[0]
+        assert "| refined, usual width | refined, own | Scene, usual width | Scene again |" in head
 
 
 def test_curves_beside_the_path_cover_all_worlds(opened, tmp_path):

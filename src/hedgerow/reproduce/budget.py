@@ -13,6 +13,7 @@ from typing import Any
 from hedgerow.evaluate import Scores, compare
 from hedgerow.io.figure import new_figure, save_figure
 from hedgerow.learners import learn
+from hedgerow.log import Log
 from hedgerow.reproduce.experiment import Outcome, Say
 from hedgerow.reproduce.markdown import markdown_table
 from hedgerow.reproduce.mobile import OFFROAD, PAPER_MODELS, learn_all, record
@@ -68,7 +69,7 @@ def _named(topdown: LearnedWorld, budgets: tuple[int, ...]) -> dict[str, int]:
     return {f"Refined, {elements:,}": elements for elements in sizes}
 
 
-def _refined(train: Any, name: str, say: Say, budget: int) -> LearnedWorld:
+def _refined(train: Log, name: str, say: Say, budget: int) -> LearnedWorld:
     world = learn(train, "refined", budget=budget)
     say(f"learned {name}: {world.size().elements:,} elements")
     return world
@@ -91,7 +92,7 @@ def table(points: list[Point]) -> str:
 
 def draw(curve: list[Point], points: list[Point], path: Path) -> None:
     """Draw likelihood and cloud distance against parameters."""
-    figure = new_figure(11, 4.8)
+    figure = new_figure(12, 4.8)
     panels: Any = figure.subplots(1, 2)
     for axes, (key, label, _, _) in zip(panels, COLUMNS[:2], strict=True):
         axes.plot([p.parameters for p in curve], [p.scores[key] for p in curve], "ko-", label="Refined")
@@ -99,5 +100,5 @@ def draw(curve: list[Point], points: list[Point], path: Path) -> None:
             axes.plot(point.parameters, point.scores[key], "s", label=point.name)
         axes.set(xscale="log", xlabel="parameters", ylabel=label)
         axes.grid(alpha=0.3)
-    panels[1].legend()
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right center", frameon=False)
     save_figure(figure, path)
