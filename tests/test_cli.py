@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
+from hedgerow.cli import app
+from hedgerow.cli.app import GROUPS
 
 
 def run(*words, cwd=None):
@@ -34,6 +36,11 @@ def log_file(tmp_path):
     )
     hr.write_log(log, tmp_path / "drive.parquet")
     return tmp_path / "drive.parquet"
+
+
+def test_every_command_has_one_place_in_the_help():
+    placed = [name for names in GROUPS.values() for name in names]
+    assert sorted(placed) == sorted(set(app) - {"-h"})
 
 
 def test_help_lists_the_commands_and_version_says_which():
@@ -112,29 +119,6 @@ def test_wrong_words_are_refused_with_a_hint():
     assert_refused(run("fly"), "fly", "--help")
     assert_refused(run("info"), "--help")
     assert_refused(run("sensors", "vlp-16", "--rate-hz", "fast"), "fast")
-
-
-def test_demo_tells_the_whole_story(tmp_path):
-    bare = [f"{name}_per_m2={value}" for name, value in {"meadow": 1, "verge": 1, "floor": 1, "ferns": 0.01}.items()]
-    sparse = ["shrubs_per_m2=0.002", "trees_per_m2=0.003", "scatter.spruces.count=5"]
-    chosen = [word for setting in (*bare, *sparse) for word in ("--set", setting)]
-    done = run("demo", "--folder", tmp_path / "out", "--sweeps", 2, *chosen)
-    assert done.returncode == 0, done.stderr
-    assert "next:" in done.stdout
-    assert "Hits found" in done.stdout
-    first, second = (hr.read_log(tmp_path / "out" / f"{name}.parquet") for name in ("first", "second"))
-    assert first.sensor == "hdl-64e"
-    assert 0.3 < first.returns.hit.mean() < 0.99  # ground and plants below, sky above
-    aside = np.linalg.norm(second.beams.origin_m[0] - first.beams.origin_m[0])
-    assert aside == pytest.approx(0.6, abs=0.2)  # along a curved trail both begin at the same way, not time
-    assert hr.load_world(tmp_path / "out" / "trail.world").fire(first.beams[:10]).sensor == ""
-    assert "<img" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    assert (tmp_path / "out" / "trail.png").stat().st_size > 100_000
-
-
-def test_demo_refuses_a_folder_that_cannot_be_made(tmp_path):
-    (tmp_path / "file").write_text("")
-    assert_refused(run("demo", "--folder", tmp_path / "file" / "out"), "cannot make this folder")
 
 
 @pytest.fixture(scope="module")
@@ -224,6 +208,21 @@ def test_convert_goes_between_formats_and_says_what_it_wrote(log_file, tmp_path)
     assert done.returncode == 0, done.stderr
     assert "missing returns: not recovered, every beam has a return" in done.stdout
     assert hr.open_log(tmp_path / "again.log").max_range_m == 50
+
+
+def test_convert_says_how_many_points_had_no_place(tmp_path):
+    sequence = tmp_path / "00"
+    (sequence / "velodyne").mkdir(parents=True)
+    for number in range(3):
+        cloud = np.random.default_rng(number).uniform(-20, 20, (30, 4)).astype("<f4")
+        cloud[:number, 0] = np.nan
+        cloud.tofile(sequence / "velodyne" / f"{number:06d}.bin")
+    (sequence / "poses.txt").write_text("1 0 0 0 0 1 0 0 0 0 1 0\n" * 3)
+    (sequence / "times.txt").write_text("0\n0.1\n0.2\n")
+    (sequence / "calib.txt").write_text("Tr: 0 -1 0 0 0 0 -1 0 1 0 0 0\n")
+    done = run("convert", sequence, tmp_path / "x.parquet")
+    assert done.returncode == 0, done.stderr
+    assert "3 sweeps, 87 beams, 87 returns\nleft out: 3 points without a finite place\n" in done.stdout
 
 
 def test_convert_lists_the_formats():

@@ -77,7 +77,17 @@ def test_fire_goes_through_a_learned_world_too(tmp_path):
     assert_refused(run(*words, cwd=tmp_path), "--sensor: a learned world names none")
     done = run(*words, "--sensor", "vlp-16", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert hr.read_log(tmp_path / "out.log").returns.hit.any()
+    sensor = hr.Sensor.named("vlp-16")
+    exact = hr.load_world(tmp_path / "wall.world").fire(
+        sensor.drive(hr.read_trajectory(tmp_path / "way.tum"), n_sweeps=1), sensor=sensor
+    )
+    assert exact.returns.hit.any()
+    # It was learned with the noise of a sensor: no more of it, unless that is asked for.
+    assert np.array_equal(hr.read_log(tmp_path / "out.log").returns.range_m, exact.returns.range_m)
+    done = run(*words, "--sensor", "vlp-16", "--noise", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    noisy = sensor.degrade(exact).returns.range_m
+    assert np.array_equal(hr.read_log(tmp_path / "out.log").returns.range_m, noisy)
     assert_refused(run(*words, "--sensor", "vlp-16", "--sub-rays", 3, cwd=tmp_path), "only for scenes")
 
 

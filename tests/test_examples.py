@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every example runs as it stands and prints something."""
 
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -21,10 +20,3 @@ def test_example_runs(path):
     done = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert done.stdout
-
-
-def test_the_ten_lines_of_the_readme_run(tmp_path):
-    code = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)[1]
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "drive.parquet").stat().st_size > 100_000

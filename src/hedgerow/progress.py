@@ -23,8 +23,9 @@ def progress_bar(title: str, total: int | None, console: Console | None = None) 
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     shown = console or Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"))
-    with Progress(*columns, TimeRemainingColumn(), console=shown, transient=True, disable=not shown.is_terminal) as bar:
+    share = (TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn()) if total is not None else ()
+    columns = (TextColumn("{task.description}"), BarColumn(), *share)
+    with Progress(*columns, console=shown, transient=True, disable=not shown.is_terminal) as bar:
         task = bar.add_task(title, total=total)
 
         def done(amount: int) -> None:

@@ -6,41 +6,116 @@ import struct
 
 import numpy as np
 
-HDL_32E, VLP_16, VLP_32C = 0x21, 0x22, 0x28
+HDL_32E, VLP_16, VLP_32C, VLS_128 = 0x21, 0x22, 0x28, 0xA1
+HDL_64E = 0  # its packets have something else where others tell the model
+BANKS = [0xEEFF, 0xDDFF, 0xCCFF, 0xBBFF]
+BLOCK_US = {VLP_16: 110.592, HDL_32E: 46.08, VLP_32C: 55.296, VLS_128: 160 / 3, HDL_64E: 48.0}
+"""From one azimuth to the next."""
 STRONGEST, DUAL = 0x37, 0x39
 START_NS = 1_700_000_000_000_000_000
 
 
 def velodyne_payload(azimuth, distance, intensity=None, time_us=0, mode=STRONGEST, model=VLP_16, flag=0xEEFF) -> bytes:
-    """12 azimuths [0.01 degrees], (12, 32) distances in steps and intensities."""
+    """12 azimuths [0.01 degrees], (12, 32) distances in steps and intensities; one flag, or one for each block."""
+    flags = np.broadcast_to(flag, 12)
     distance = np.asarray(distance)
     intensity = np.zeros_like(distance) if intensity is None else np.asarray(intensity)
-    blocks = b""
-    for k in range(12):
-        pairs = zip(distance[k].tolist(), intensity[k].tolist(), strict=True)
-        blocks += struct.pack("<HH", flag, int(azimuth[k]) % 36_000) + b"".join(
-            struct.pack("<HB", *pair) for pair in pairs
-        )
-    return blocks + struct.pack("<IBB", time_us, mode, model)
+    block = np.zeros((12, 100), np.uint8)
+    block[:, :4] = np.stack([flags, np.asarray(azimuth) % 36_000], axis=1).astype("<u2").view(np.uint8)
+    points = block[:, 4:].reshape(12, 32, 3)
+    points[..., :2] = distance.astype("<u2")[..., None].view(np.uint8)
+    points[..., 2] = intensity
+    return block.tobytes() + struct.pack("<IBB", time_us, mode, model)
 
 
-def velodyne_drive(n_packets, model=VLP_16, mode=STRONGEST, seed=1, start_azimuth=0, miss=0.3, host_shift_ns=0):
-    """Random distances at ten turns a second; return (host time, payload) of each packet."""
+def block_layout(model, dual):
+    """Flags of the 12 blocks, and which of the packet's azimuths each has; of a VLS-128's empty blocks, the first."""
+    if model == HDL_64E:  # both banks, and with two returns both banks again
+        return np.tile(BANKS[:2], 6), np.arange(12) // (4 if dual else 2)
+    if model == VLS_128 and dual:  # each bank twice
+        return np.append(np.repeat(BANKS, 2), [0] * 4), np.zeros(12, int)
+    if model == VLS_128:
+        return np.tile(BANKS, 3), np.arange(12) // 4
+    return np.full(12, BANKS[0]), np.arange(12) // (2 if dual else 1)
+
+
+def velodyne_drive(
+    n_packets, model=VLP_16, mode=STRONGEST, seed=1, start_azimuth=0, miss=0.3, host_shift_ns=0, status=None
+):
+    """Random distances at ten turns a second; return (host time, payload) of each packet.
+
+    status: of an HDL-64E, (kind, value) of the last two bytes of each packet, repeated.
+    """
     rng = np.random.default_rng(seed)
-    pair = 2 if mode == DUAL else 1
-    block_us = {VLP_16: 110.592, HDL_32E: 46.08, VLP_32C: 55.296}[model]
-    step = 0.36 * block_us * 10 / 10  # 3600 degrees per second in 0.01 degrees per us
+    flags, column = block_layout(model, mode == DUAL)
+    n_columns, block_us = column.max() + 1, BLOCK_US[model]
+    step = 0.36 * block_us  # 3600 degrees per second in 0.01 degrees per us
     found = []
     for number in range(n_packets):
-        blocks = number * (12 // pair) + np.repeat(np.arange(12 // pair), pair)
-        azimuth = np.rint(start_azimuth + blocks * step).astype(int)
-        distance = rng.integers(500, 20_000, (12, 32)) * (rng.random((12, 32)) >= miss)
+        azimuth = np.rint(start_azimuth + (number * n_columns + column) * step).astype(int)
+        distance = rng.integers(500, 20_000, (12, 32)) * (rng.random((12, 32)) >= miss) * (flags != 0)[:, None]
         intensity = rng.integers(0, 256, (12, 32))
-        us = number * (12 // pair) * block_us
-        time_ns = START_NS + round(us * 1e3)
-        payload = velodyne_payload(azimuth, distance, intensity, int(time_ns // 1000 % 3_600_000_000), mode, model)
+        time_ns = START_NS + round(number * n_columns * block_us * 1e3)
+        told = (mode, model) if status is None else status[number % len(status)]
+        time_us = int(time_ns // 1000 % 3_600_000_000)
+        payload = velodyne_payload(azimuth, distance, intensity, time_us, *told, flags)
         found.append((time_ns + host_shift_ns, payload))
     return found
+
+
+def hdl_64e_status(seed=1, series=2):
+    """Calibration of a unit as its packets tell it: (kind, value) for 4,160 packets, and the values.
+
+    Values of each laser: elevation, azimuth [0.01 degrees], far, near aside, near ahead, up, left [mm].
+    """
+    rng = np.random.default_rng(seed)
+    lasers = np.stack(
+        [
+            rng.permutation(np.round(np.linspace(-2480, 200, 64))),
+            rng.integers(-800, 800, 64),
+            *(rng.integers(1200, 1300, 64) + rng.integers(-30, 30, (3, 64))),
+            np.repeat([203, 115], 32),
+            np.tile([26, -26], 32),
+        ],
+        axis=1,
+    ).astype(int)
+    rows = [struct.pack("<B9hBB", k, *lasers[k].tolist(), 250, 11, 40, 255) + bytes(7) for k in range(64)]
+    told = b"UNIT#" + bytes([24, 24]) + b"".join(rows)
+    told = told[:-7] + bytes([16, 11, 15, 12, 47, 47, 25])  # when it was calibrated, and the humidity
+    tail = bytearray(19)
+    checksum = 1820
+    if series == 3:
+        checksum = crc16(b"".join(row[1:21] for row in rows))
+    told = told + bytes(tail) + struct.pack("<H", checksum)
+    time = {"H": 1, "M": 2, "S": 3, "D": 4, "N": 5, "Y": 16, "G": 0, "T": 20, "V": 227}
+    found = []
+    for first in range(0, 1820, 7):
+        found += [(ord(kind), value) for kind, value in time.items()]
+        kinds = b"1234567" if series == 2 else b"123456W"
+        found += list(zip(kinds, told[first : first + 7], strict=True))
+    return found, lasers
+
+
+def hdl_64e_calibration(path, seed=1):
+    """Write what `hdl_64e_status` tells as a file of velodyne_pointcloud; return its lasers."""
+    import yaml
+
+    names = ("vert_correction", "rot_correction", "dist_correction", "dist_correction_x", "dist_correction_y")
+    names = (*names, "vert_offset_correction", "horiz_offset_correction")
+    units = [np.pi / 18_000] * 2 + [1e-3] * 5
+    _, lasers = hdl_64e_status(seed)
+    rows = [dict(zip(names, (row * units).tolist(), strict=True)) | {"laser_id": k} for k, row in enumerate(lasers)]
+    path.write_text(yaml.safe_dump({"lasers": rows[::-1], "num_lasers": 64}))
+    return rows
+
+
+def crc16(data):
+    """CRC-16/BUYPASS, bit by bit over a long number: another way than in the code under test."""
+    rest = int.from_bytes(data) << 16
+    for bit in range(rest.bit_length() - 1, 15, -1):
+        if rest >> bit & 1:
+            rest ^= 0x18005 << (bit - 16)
+    return rest
 
 
 def udp(payload, port=2368) -> bytes:

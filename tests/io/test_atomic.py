@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hedgerow.errors import FileError
-from hedgerow.io.atomic import atomic_file, atomic_folder
+from hedgerow.io.atomic import atomic_file, atomic_folder, require_place
 
 FAILURES = [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt(), RuntimeError("bug")]
 
@@ -103,3 +103,25 @@ def test_missing_parent_and_wrong_kind_are_refused(tmp_path):
         atomic_file(tmp_path / "folder").__enter__()
     with pytest.raises(FileError, match="file: is a file; give the name of a folder"):
         atomic_folder(tmp_path / "file", replaces=[]).__enter__()
+
+
+def test_a_place_that_cannot_be_written_is_refused_beforehand(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FileError, match="is a file"):
+        require_place(tmp_path / "file", folder=True)
+    (tmp_path / "file").unlink()
+    require_place(tmp_path / "new.txt")
+    require_place(tmp_path, folder=True)
+    with pytest.raises(FileError, match="does not exist"):
+        require_place(tmp_path / "none" / "new.txt")
+    with pytest.raises(FileError, match="is a folder"):
+        require_place(tmp_path)
+
+    def refuse(*_):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setattr(Path, "touch", refuse)  # root may write everywhere
+    with pytest.raises(FileError, match=r"new\.txt: cannot write \(Permission denied\)"):
+        require_place(tmp_path / "new.txt")
+    assert list(tmp_path.iterdir()) == []

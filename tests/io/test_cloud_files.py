@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 import hedgerow as hr
 from hedgerow.errors import FileError, InputError
 from hedgerow.frames import Pose, Trajectory
-from hedgerow.io import open_log, open_sink, read_log, write_log
+from hedgerow.io import open_log, open_sink, read_log, row_file, write_log
 from hedgerow.io.las import pulses_by_time
 
 FILES = ["x.ply", "x.pcd", "x.las", "x.laz"]
@@ -52,6 +52,25 @@ def test_appending_sweep_by_sweep_gives_the_same_file(tmp_path, log_maker, name)
             sink.append(sweep)
     assert read_log(tmp_path / name).equal(read_log(tmp_path / "b" / name))
     assert [number for number, _ in open_log(tmp_path / name).iter_sweeps(range(1, 3))] == [1, 2]
+
+
+@pytest.mark.parametrize("name", ["x.ply", "x.pcd"])
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_files_of_many_sweeps_are_read_in_pieces(tmp_path, log_maker, monkeypatch, name, shuffled):
+    log = log_maker(n_sweeps=5, n_returns=2, arrays=("intensity",), shuffled=shuffled)
+    write_log(log, tmp_path / name)
+    whole = read_log(tmp_path / name)
+    monkeypatch.setattr(row_file, "_AT_ONCE", 7)  # a sweep has 40 pulses
+    assert read_log(tmp_path / name).equal(whole)
+    sizes = []
+    read = row_file.RowFile.read
+    monkeypatch.setattr(row_file.RowFile, "read", lambda *words: sizes.append(words[2] - words[1]) or read(*words))
+    source = open_log(tmp_path / name)
+    sizes.clear()
+    assert len(source.read(3)) == len(whole[whole.beams.sweep == 3])
+    assert sum(sizes) < np.count_nonzero(log.returns.hit) / 2  # not more than that sweep
+    monkeypatch.setattr(row_file, "_MOST_PIECES", 3)  # mixed too much: loaded whole
+    assert read_log(tmp_path / name).equal(whole)
 
 
 def test_trimesh_reads_our_ply(tmp_path, log_maker):
@@ -204,7 +223,8 @@ def test_points_that_are_not_finite_and_missing_fields(tmp_path):
     name = "x.pcd"
     points = np.array([[1, 2, 3], [np.nan, 0, 0], [4, 5, 6]], np.float32)
     pypcd4.PointCloud.from_xyz_points(points).save(tmp_path / name)
-    assert len(read_log(tmp_path / name, scanner_m=[0, 0, 0])) == 2
+    source = open_log(tmp_path / name, scanner_m=[0, 0, 0])
+    assert (len(source.read()), source.n_left_out) == (2, 1)
     pypcd4.PointCloud.from_points(points[:, :2], ("x", "y"), (np.float32,) * 2).save(tmp_path / name)
     with pytest.raises(FileError, match=r"field 'z' is missing \(has x, y\)"):
         open_log(tmp_path / name, scanner_m=[0, 0, 0])

@@ -6,19 +6,32 @@ failure comes again.
 """
 
 import shutil
+import time
 
 import numpy as np
 import pytest
-from bag_maker import drive
+from bag_maker import Maker, drive
 from kitti_maker import make_raw, make_sequence
-from packet_maker import ouster_metadata, ouster_pcap, velodyne_pcap
+from packet_maker import (
+    HDL_64E,
+    VLS_128,
+    hdl_64e_calibration,
+    hdl_64e_status,
+    ouster_metadata,
+    ouster_pcap,
+    velodyne_drive,
+    velodyne_pcap,
+)
+from pcd_maker import organised_folder
 
 import hedgerow as hr
 from hedgerow.errors import HedgerowError
 from hedgerow.io import open_log, write_log
 from hedgerow.io.convert import convert
+from hedgerow.io.formats import FORMATS, format_of
 
 N_TRIES = 25
+MOST_S = 20  # no reader may hang; a good one needs a tenth of a second
 SCANNER = {"scanner_m": [0, 0, 0]}
 
 
@@ -29,7 +42,7 @@ def small_log(log_maker):
 
 
 def make(kind, folder, log_maker):
-    """Make a good log; return its path, the files that can be damaged, and options for reading."""
+    """Make a good log; return its path and the files that can be damaged."""
     if kind == "kitti-raw":
         path = make_raw(folder)
     elif kind == "kitti":
@@ -39,6 +52,17 @@ def make(kind, folder, log_maker):
         write_log(small_log(log_maker), path, format=kind.removesuffix("-own"))
     elif kind == "velodyne.pcap":
         path = velodyne_pcap(folder / "x.pcap", n_packets=60, start_azimuth=33_000)
+    elif kind == "vls-128.pcap":
+        path = velodyne_pcap(folder / "x.pcap", n_packets=60, start_azimuth=33_000, model=VLS_128)
+    elif kind == "hdl-64e.pcap":
+        path = velodyne_pcap(folder / "x.pcap", n_packets=60, model=HDL_64E, status=hdl_64e_status()[0])
+        hdl_64e_calibration(folder / "unit.yaml")
+    elif kind == "pcd-organised":
+        path = organised_folder(folder)
+    elif kind == "packets.mcap":
+        maker = Maker("mcap")
+        maker.scan(velodyne_drive(60))
+        path = maker.write(folder)
     elif kind == "ouster.pcap":
         turns = [np.full((4, 64), 5_000 + k) for k in range(2)]
         path = ouster_pcap(folder / "x.pcap", ouster_metadata(), turns)
@@ -54,8 +78,16 @@ def make(kind, folder, log_maker):
         path = folder / f"x.{kind}"
         write_log(small_log(log_maker), path)
     files = sorted(each for each in folder.rglob("*") if each.is_file())
-    options = SCANNER if kind in ("ply", "pcd", "las", "laz") else {}
-    return path, files, {"static": True} if kind.endswith(".pcap") else options
+    return path, files
+
+
+def options_for(kind, path):
+    """What a reader has to be told."""
+    if kind in ("ply", "pcd", "las", "laz"):
+        return SCANNER
+    if kind == "hdl-64e.pcap":
+        return {"static": True, "metadata": path.with_name("unit.yaml")}
+    return {"static": True} if kind.endswith(".pcap") or kind == "packets.mcap" else {}
 
 
 def damaged(data: bytes, rng: np.random.Generator, how: str) -> bytes:
@@ -84,29 +116,40 @@ def try_to_convert(path, target, options) -> bool:
     return True
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        *["kitti-raw", "kitti", "kitti-own", "pcd-folder", "parquet", "log", "ply", "pcd", "las", "laz"],
-        *["velodyne.pcap", "ouster.pcap", "ros1", "mcap", "ros2", "mcap-own", "bag-own"],
-    ],
-)
+KINDS = [
+    *["kitti-raw", "kitti", "kitti-own", "pcd-folder", "parquet", "log", "ply", "pcd", "las", "laz"],
+    *["velodyne.pcap", "ouster.pcap", "ros1", "mcap", "ros2", "mcap-own", "bag-own"],
+    *["vls-128.pcap", "hdl-64e.pcap", "pcd-organised", "packets.mcap"],
+]
+
+
+def test_every_format_that_is_read_is_tried(tmp_path, log_maker):
+    found = set()
+    for kind in KINDS:
+        (tmp_path / kind).mkdir()
+        found.add(format_of(make(kind, tmp_path / kind, log_maker)[0], reading=True).name)
+    assert found == {each.name for each in FORMATS if each.reads}
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("how", ["cut", "random", "changed"])
 def test_damage_is_refused_or_harmless(tmp_path, log_maker, kind, how):
     rng = np.random.default_rng([ord(letter) for letter in kind + how])
     good = tmp_path / "good"
     good.mkdir()
-    path, files, options = make(kind, good, log_maker)
+    path, files = make(kind, good, log_maker)
     out = tmp_path / "out"
     out.mkdir()
-    assert try_to_convert(path, out / "good.parquet", options)
+    assert try_to_convert(path, out / "good.parquet", options_for(kind, path))
     n_refused = 0
     for attempt in range(N_TRIES):
         shutil.copytree(good, tmp_path / "bad")
         file = files[int(rng.integers(0, len(files)))].relative_to(good)
         (tmp_path / "bad" / file).write_bytes(damaged((good / file).read_bytes(), rng, how))
-        target = out / f"{attempt}.parquet"
-        n_refused += not try_to_convert(tmp_path / "bad" / path.relative_to(good), target, options)
+        bad, target = tmp_path / "bad" / path.relative_to(good), out / f"{attempt}.parquet"
+        begin_s = time.monotonic()
+        n_refused += not try_to_convert(bad, target, options_for(kind, bad))
+        assert time.monotonic() - begin_s < MOST_S
         shutil.rmtree(tmp_path / "bad")
     assert not [each.name for each in out.iterdir() if each.name.startswith(".")]  # no temporaries
     # A single changed byte in a number is often another good number; bytes at random never make a log.

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 from bag_maker import HESAI, KINDS, OUSTER, START_NS, VELODYNE, Maker, drive, points_at, rows_of
-from packet_maker import velodyne_drive, velodyne_pcap
+from packet_maker import HDL_64E, VLS_128, hdl_64e_calibration, hdl_64e_status, velodyne_drive, velodyne_pcap
 
 import hedgerow as hr
 from hedgerow import rotation
@@ -157,6 +157,21 @@ def test_velodyne_packets_on_a_topic_equal_the_same_in_a_capture(tmp_path, kind)
         assert found.returns.equal(wanted.returns)
 
 
+@pytest.mark.parametrize("name, model", [("vls-128", VLS_128), ("hdl-64e-s2", HDL_64E)])
+def test_packets_of_many_lasers_on_a_topic_equal_the_same_in_a_capture(tmp_path, name, model):
+    told = {"status": hdl_64e_status()[0]} if model == HDL_64E else {}
+    more = {"metadata": tmp_path / "unit.yaml"} if model == HDL_64E else {}
+    hdl_64e_calibration(tmp_path / "unit.yaml")
+    maker = Maker("mcap")
+    maker.scan(velodyne_drive(100, model=model, **told))
+    source = hr.open_log(maker.write(tmp_path), **STANDING, **more)
+    expected = hr.read_log(velodyne_pcap(tmp_path / "x.pcap", n_packets=100, model=model, **told), **STANDING, **more)
+    found = source.read()
+    assert found.sensor == name
+    assert found.beams.equal(expected.beams)
+    assert found.returns.equal(expected.returns)
+
+
 def test_two_points_of_one_ring_and_time_are_returns_of_one_pulse(tmp_path):
     rng = np.random.default_rng(2)
     rows = rows_of(VELODYNE, 60)
@@ -271,7 +286,9 @@ def test_nan_points_are_left_out(tmp_path):
     rows["x"][[3, 7]] = np.nan
     maker = Maker("bag")
     maker.cloud(rows, START_NS)
-    assert len(hr.read_log(maker.write(tmp_path), **STANDING)) == 48
+    source = hr.open_log(maker.write(tmp_path), **STANDING)
+    assert len(source.read()) == 48
+    assert source.n_left_out == 2
 
 
 @pytest.mark.parametrize("name", ["hdl-32e", "os1-64"])

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from hedgerow import InputError, Pose
+from hedgerow.io.ros.point_cloud2 import POINT
 from hedgerow.live.definitions import DEFINITIONS, POINT_CLOUD2, POSE_STAMPED, TF_MESSAGE
-from hedgerow.live.point_cloud2 import POINT, decode, encode
+from hedgerow.live.point_cloud2 import decode, encode
 from hedgerow.live.transforms import decode_pose, encode_pose, encode_transform
 
 ROS = get_typestore(Stores.ROS2_HUMBLE)

@@ -114,10 +114,12 @@ def test_misses_are_sent_when_asked_for(client, sensor):
     assert np.isnan(sweep.map_points()[~hit]).all()
 
 
-def test_the_servers_noise_is_that_of_the_sensor(world, sensor):
-    with SweepServer(world, sensor, Address(port=0)) as server, Client(server.url) as client:
+@pytest.mark.parametrize("noise", [None, False, True])
+def test_a_learned_world_has_its_noise_and_gets_more_only_when_asked_for(world, sensor, noise):
+    with SweepServer(world, sensor, Address(port=0), noise=noise) as server, Client(server.url) as client:
         sweep = client.sweep(HERE, seed=2)
-    log = sensor.degrade(direct(world, sensor, HERE, HERE, seed=2), 2)
+    log = direct(world, sensor, HERE, HERE, seed=2)
+    log = sensor.degrade(log, 2) if noise else log
     assert sweep.points.tobytes() == points_of(sensor, log, 0).tobytes()
 
 
@@ -253,17 +255,33 @@ def test_it_listens_to_this_machine_alone_unless_told_otherwise(server):
 
 def test_a_busy_port_is_refused_in_one_sentence(server, world, sensor):
     port = int(server.url.rpartition(":")[2])
-    with pytest.raises(SocketError) as caught:
-        SweepServer(world, sensor, Address(port=port))
-    assert str(caught.value).startswith(f"127.0.0.1:{port}: cannot listen there (Address already in use")
-    assert "\n" not in str(caught.value) and "--port" in str(caught.value)
+    for listen in (lambda: SweepServer(world, sensor, Address(port=port)), Address(port=port).require_free):
+        with pytest.raises(SocketError) as caught:
+            listen()
+        assert str(caught.value).startswith(f"127.0.0.1:{port}: cannot listen there (Address already in use")
+        assert "\n" not in str(caught.value) and "--port" in str(caught.value)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])
+def test_looking_whether_a_port_is_free_leaves_it_so(host):
+    with socket.socket(socket.AF_INET6 if host == "::1" else socket.AF_INET) as probe:
+        try:
+            probe.bind((host, 0))
+        except OSError:
+            pytest.skip(f"this machine has no {host}")
+        port = probe.getsockname()[1]
+    for _ in range(2):
+        Address(host, port).require_free()
+    with Publisher(Address(host, port), "x") as publisher:
+        assert publisher.url.endswith(f":{port}")
 
 
 def test_wrong_addresses_are_refused(world, sensor):
     with pytest.raises(InputError, match="port: expected 0 to 65535, found 80000"):
         Address(port=80000)
-    with pytest.raises(SocketError, match=r"192\.0\.2\.1:0: cannot listen there"):
-        Publisher(Address("192.0.2.1", 0), "x")  # reserved for documents, RFC 5737
+    for listen in (lambda where: Publisher(where, "x"), Address.require_free):
+        with pytest.raises(SocketError, match=r"192\.0\.2\.1:0: cannot listen there"):
+            listen(Address("192.0.2.1", 0))  # reserved for documents, RFC 5737
     with pytest.raises(InputError, match="max_waiting: expected at least 1"):
         SweepServer(world, sensor, max_waiting=0)
 

@@ -16,9 +16,9 @@ from hedgerow.cli import app
 from hedgerow.errors import SocketError
 from hedgerow.live.client import Client
 from hedgerow.live.publisher import Address, Publisher
-from hedgerow.live.stop import Stop
 from hedgerow.live.stream import stream_drive
 from hedgerow.live.sweeps import points_of
+from hedgerow.stop import Stop
 
 WAY = hr.Trajectory.line((0, 0, 1), (1, 0, 1), 4.0)  # 0.25 s, room for two sweeps
 
@@ -147,7 +147,7 @@ def test_fire_live_ends_with_130_at_ctrl_c_and_keeps_the_whole_sweeps_of_its_rec
         process.send_signal(signal.SIGINT)
     stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 130, stderr
-    assert "Traceback" not in stderr
+    assert stderr.endswith("hedgerow: interrupted\n") and "Traceback" not in stderr
     assert "sweeps/s" in stdout and "wrote out.parquet" in stdout
     log = hr.read_log(tmp_path / "out.parquet")
     sensor = hr.Sensor.named("vlp-16")
@@ -168,8 +168,42 @@ def test_serve_answers_and_ends_with_130_at_ctrl_c(tmp_path, scene):
         process.send_signal(signal.SIGINT)
     stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 130, stderr
-    assert "Traceback" not in stderr
+    assert stderr.endswith("hedgerow: interrupted\n") and "Traceback" not in stderr
     assert "answered 1 poses, refused 0; pose to sweep" in stdout
+
+
+@pytest.mark.parametrize("words", [["serve"], ["fire", "--live"]])
+def test_a_busy_port_and_an_absent_package_are_told_before_the_scene_is_built(
+    tmp_path, scene, monkeypatch, server, words
+):
+    def build(*words, **settings):
+        raise AssertionError("the scene was built")
+
+    monkeypatch.setattr("hedgerow.physics.site.load_site", build)
+    port = server.url.rpartition(":")[2]
+    with pytest.raises(SocketError, match=f"127.0.0.1:{port}: cannot listen there"):
+        app([*words, str(scene), "--port", port], exit_on_error=False, print_error=False)
+    monkeypatch.setitem(sys.modules, "foxglove", None)
+    monkeypatch.setitem(sys.modules, "foxglove.websocket", None)
+    with pytest.raises(hr.MissingPackage, match="needs the package foxglove,"):
+        app([*words, str(scene), "--port", "0"], exit_on_error=False, print_error=False)
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (["fire", "own.toml", "-o", "no/a.parquet"], "no/a.parquet: the folder no does not exist"),
+        (["fire", "own.toml", "-o", "a.parquet", "--picture", "no/a.png"], "no/a.png: the folder no does not exist"),
+        (["fire", "own.toml", "--live", "--trajectory", "way.tum"], "its passes are here"),
+        (["serve", "own.toml", "--max-waiting", "0"], "max_waiting: expected at least 1"),
+    ],
+)
+def test_what_can_be_refused_without_the_scene_is(tmp_path, scene, monkeypatch, words, part):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delattr("hedgerow.physics.site.load_site")
+    with pytest.raises(hr.HedgerowError) as caught:
+        app([*words, *(["--port", "0"] if "--live" in words or "serve" in words else [])], exit_on_error=False)
+    assert part in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -15,12 +15,15 @@ from hedgerow.report import write_report
 OUTSIDE = ("src", "href", "srcset", "data", "poster", "action")
 
 
+STARTS = {"data:image/png": b"\x89PNG", "data:image/jpeg": b"\xff\xd8\xff", "data:image/svg+xml": b"<?xml"}
+
+
 class Page(HTMLParser):
     """Collects what the tests look at."""
 
     def __init__(self, path):
         super().__init__()
-        self.addresses, self.images, self.texts, self.scripts = [], [], [], []
+        self.addresses, self.images, self.narrow, self.texts, self.scripts = [], [], [], [], []
         self._inside = []
         self.feed(path.read_text(encoding="utf-8"))
 
@@ -28,7 +31,9 @@ class Page(HTMLParser):
         self.addresses += [value for name, value in attrs if name in OUTSIDE]
         if tag == "img":
             self.images.append(dict(attrs))
-        if tag not in ("meta", "img", "br"):
+        if tag == "source":
+            self.narrow.append(dict(attrs)["srcset"])
+        if tag not in ("meta", "img", "source", "br"):
             self._inside.append(tag)
 
     def handle_endtag(self, tag):
@@ -80,12 +85,14 @@ def test_nothing_is_loaded_from_outside(page):
 
 def test_pictures_are_whole_and_described(page):
     images = page[0].images
-    assert len(images) == 5  # from above, range images, ranges, bearings, likelihood
-    for image in images:
-        assert len(image["alt"]) > 20
-        kind, _, data = image["src"].partition(";base64,")
+    assert len(images) == 6  # perspective, range images, from above, ranges, bearings, likelihood
+    assert all(len(image["alt"]) > 20 for image in images)
+    addresses = [image["src"] for image in images] + page[0].narrow  # each for screens and for phones
+    assert len(addresses) == 12
+    for address in addresses:
+        kind, _, data = address.partition(";base64,")
         start = base64.b64decode(data, validate=True)[:60]
-        assert start.startswith(b"\x89PNG") if kind == "data:image/png" else b"<?xml" in start
+        assert STARTS[kind] in start
 
 
 def test_title_names_numbers_commands_and_versions_are_in_it(page):
@@ -98,6 +105,13 @@ def test_title_names_numbers_commands_and_versions_are_in_it(page):
         assert row.label in text
         for cell in row.cells:
             assert cell.text in text
+
+
+def test_two_simulations_are_told_in_sentences(page):
+    text = page[0].text
+    for name in page[1]:
+        assert f"{page[1].scores[name]['hits_found']:.1%}".replace("%", " %") in text
+    assert text.count("a world made in Python") == 2
 
 
 def test_the_scores_are_in_it_as_json(page):
@@ -117,7 +131,8 @@ def test_a_standing_sensor_and_a_single_simulation(tmp_path):
     write_report(tmp_path / "static.html", compare(log, log), log, log)
     page = Page(tmp_path / "static.html")
     assert "Bhattacharyya" in page.text and "simulated against reality" in page.text
-    assert len(page.images) == 4  # a log has no likelihood
+    assert len(page.images) == 5  # a log has no likelihood
+    assert "a simulated log" in page.text
 
 
 def test_logs_on_the_disk_are_drawn_sweep_by_sweep(real, tmp_path):

@@ -9,6 +9,7 @@ from hedgerow.evaluate import compare
 from hedgerow.evaluate.bearing import BearingHistogram, Directions
 from hedgerow.io.figure import save_figure
 from hedgerow.report.bearing_plot import Window, bearing_histograms, bearing_image, busiest_window
+from hedgerow.report.perspective_plot import ABOVE_M, BEHIND_M, DOWN, project, sweeps_in_perspective
 from hedgerow.report.plots import likelihood_histograms, range_histograms
 from hedgerow.report.style import line_styles
 from hedgerow.report.sweep_plot import range_images, sweeps_from_above
@@ -102,6 +103,8 @@ def test_every_picture_can_be_written(tmp_path):
     figures = [
         sweeps_from_above(logs),
         range_images(logs),
+        sweeps_in_perspective(logs),
+        sweeps_in_perspective(logs, 4.4),
         bearing_histograms(real, histograms, busiest_window(real)),
     ]
     for number, figure in enumerate(figures):
@@ -116,3 +119,30 @@ def test_a_sensor_of_one_ring_has_no_range_image():
 def test_fourteen_simulations_are_told_apart():
     styles = line_styles(str(k) for k in range(14))
     assert len({(style["color"], style["linestyle"]) for style in styles.values()}) == 14
+
+
+def moving_log(yaw_rad, shift_m=(0.0, 0.0, 0.0)):
+    forward = np.array([np.cos(yaw_rad), np.sin(yaw_rad), 0.0])
+    origins = np.array(shift_m) + np.outer([-0.5, 0.5], forward)
+    return hr.Log.from_arrays(origins=origins, directions=[forward, forward], ranges=[5, 5], max_range_m=90)
+
+
+def test_the_camera_sees_left_on_the_left_and_what_it_looks_at_in_the_middle():
+    ahead_m = ABOVE_M / DOWN - BEHIND_M  # where the camera's axis comes down to the sensor's height
+    points = np.array([[ahead_m, 0, 0], [20.0, 3, 0], [20.0, -3, 0], [-20.0, 0, 0]])
+    across, up, depth_m, height_m = project(points, moving_log(0.0))
+    assert len(across) == 3  # one is behind it
+    np.testing.assert_array_equal(np.sort(depth_m)[::-1], depth_m)  # the farthest first
+    middle = np.argmin(np.abs(across))
+    assert up[middle] == pytest.approx(0, abs=1e-12)
+    assert depth_m[middle] == pytest.approx(np.hypot(ahead_m + BEHIND_M, ABOVE_M))
+    assert sorted(np.sign(across)) == [-1, 0, 1] and height_m.tolist() == [0, 0, 0]
+
+
+def test_the_picture_turns_with_the_way_of_the_sensor():
+    points = np.random.default_rng(2).uniform(-30, 30, (50, 3))
+    yaw, shift = 0.7, np.array([100.0, -50.0, 3.0])
+    turn = np.array([[np.cos(yaw), -np.sin(yaw), 0], [np.sin(yaw), np.cos(yaw), 0], [0, 0, 1]])
+    expected = project(points, moving_log(0.0))[:3]
+    found = project(points @ turn.T + shift, moving_log(yaw, shift))[:3]
+    np.testing.assert_allclose(found, expected, atol=1e-9)

@@ -10,7 +10,7 @@ from hedgerow.sensor import Sensor
 
 WANTED = [
     "hdl-32e", "hdl-64e", "hdl-64e-s2", "lms-291", "mid-360", "neato-xv-11", "os1-128", "os1-64", "vlp-16", "vlp-32c",
-    "xt32",
+    "vls-128", "xt32",
 ]  # fmt: skip
 
 
@@ -120,6 +120,7 @@ def test_hdl_64e_s2_fires_the_published_points_per_turn(rate_hz, published):
         ("hdl-32e", 694_444),  # 32 per 46.08 us, "about 700,000"
         ("vlp-16", 289_352),  # 16 per 55.296 us, "about 300,000"
         ("vlp-32c", 578_704),  # 32 per 55.296 us, "about 600,000"
+        ("vls-128", 2.4e6),  # 128 per 53.33 us
         ("os1-64", 655_360),  # half of the data sheet's 1,310,720, which are at 20 Hz
         ("os1-128", 1_310_720),  # half of the data sheet's 2,621,440
         ("xt32", 640_000),
@@ -134,7 +135,7 @@ def test_pulse_rates_are_the_published_ones(name, published_per_s):
     assert_allclose(sensor.pulses_per_sweep / sensor.sweep_s, published_per_s, rtol=6e-4)
 
 
-@pytest.mark.parametrize("name", ["hdl-64e", "hdl-64e-s2", "hdl-32e", "vlp-16", "vlp-32c"])
+@pytest.mark.parametrize("name", ["hdl-64e", "hdl-64e-s2", "hdl-32e", "vlp-16", "vlp-32c", "vls-128"])
 def test_velodyne_rings_count_from_the_lowest_laser(name):
     # velodyne_pointcloud's calibration numbers lasers by ascending vertical angle
     assert (np.diff(ring_elevations_deg(Sensor.named(name))) > 0).all()
@@ -149,6 +150,20 @@ def test_vlp_16_ring_order_is_the_drivers():
     # velodyne_pointcloud, VLP16db.yaml: laser ids 0, 2, 4 ... 14, 1, 3 ... 15 are rings 0 to 15
     first_cycle = Sensor.named("vlp-16").pattern.ring[:16]
     assert first_cycle.tolist() == [0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15]
+
+
+def test_beams_of_a_column_cross_where_their_lenses_are():
+    # VLP-16 manual, Table 9-1: heights on the axis of beams that cross 41.9 mm from it; listed to 0.1 mm
+    for name, focus_mm in (("vlp-16", 41.9), ("hdl-32e", 28.96), ("vlp-32c", 42.4), ("vls-128", 58.63)):
+        group = Sensor.named(name).config.pattern.group[0]
+        expected = -focus_mm * np.tan(np.deg2rad(group.elevation_deg))
+        assert_allclose(group.up_mm, expected, atol=0.0501 if name != "vlp-16" else 0.08)
+
+
+def test_hdl_32e_has_the_even_steps_of_its_manual():
+    # -30.67 to 10.67 in 31 steps of 1.333, rounded to 0.01 degrees
+    expected = -30 - 2 / 3 + np.arange(32) * 4 / 3
+    assert_allclose(ring_elevations_deg(Sensor.named("hdl-32e")), expected, atol=0.0051)
 
 
 def test_planar_scanners_have_one_ring():

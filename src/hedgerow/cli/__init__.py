@@ -10,7 +10,7 @@ import sys
 from cyclopts import CycloptsError
 
 from hedgerow.cli import calibrate, convert, demo, evaluate, fire, reproduce, scenes, serve, show, view, worlds
-from hedgerow.cli.app import app
+from hedgerow.cli.app import app, group_commands
 from hedgerow.errors import HedgerowError
 
 __all__ = [
@@ -28,6 +28,8 @@ __all__ = [
     "view",
     "worlds",
 ]
+
+group_commands()
 
 
 def main() -> None:

@@ -2,19 +2,41 @@
 """The application that commands register with, and how they print."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cyclopts import App
+from cyclopts import App, Group
 from rich.console import Console
 
 from hedgerow import __version__
+
+if TYPE_CHECKING:
+    from hedgerow.evaluate.tables import ScoreTable
 
 app = App(
     name="hedgerow",
     help="A lidar simulator for worlds that a laser sees partly through: grass, shrubs, trees, fences.",
     version=__version__,
+    help_epilogue="Begin with: hedgerow demo. Numbers such as 000 or 003 name papers, see docs/references.md.",
+    suppress_keyboard_interrupt=False,  # main says that it was interrupted
 )
+GROUPS = {
+    "See it work": ("demo",),
+    "Logs": ("info", "convert", "view"),
+    "Learn a site from a log": ("learn", "models", "tune"),
+    "Fire a lidar through a site": ("fire", "serve", "sensors", "scenes", "plants", "materials", "calibrate"),
+    "Measure": ("compare", "report", "reproduce"),
+    "Options": ("--help", "--version"),
+}
+"""Headings of the help, in order."""
 out = Console(highlight=False, markup=False, soft_wrap=True)
+
+
+def group_commands() -> None:
+    """Sort the commands under headings, once all are registered."""
+    for place, (title, names) in enumerate(GROUPS.items()):
+        group = Group(title, sort_key=place)
+        for name in names:
+            app[name].group = (group,)
 
 
 def print_pairs(pairs: Iterable[tuple[str, str]]) -> None:
@@ -35,6 +57,15 @@ def print_table(columns: tuple[str, ...], rows: list[list[str]]) -> None:
     widths = [max(len(row[i]) for row in table) for i in range(len(columns))]
     for row in table:
         out.print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def print_scores(table: "ScoreTable") -> None:
+    """Print scores; the column of counts is left out where it would not fit, since folded rows are hard to read."""
+    from rich.measure import Measurement
+
+    whole = table.to_rich()
+    fits = Measurement.get(out, out.options.update_width(10_000), whole).maximum <= out.width
+    out.print(whole if fits else table.to_rich(counts=False), soft_wrap=False)
 
 
 def settings_of(texts: list[str] | None) -> dict[str, Any]:

@@ -97,6 +97,8 @@ def _convert(
         done = copy(opened, target, format=write_as, sweeps=chosen, trajectory=written, progress=bar)
     amounts = count(done.n_sweeps, "sweep"), count(done.n_beams, "beam"), count(done.n_returns, "return")
     out.print(f"wrote {target}: {', '.join(amounts)}")
+    if done.n_left_out:
+        out.print(f"left out: {count(done.n_left_out, 'point')} without a finite place")
     text = recovery_text(done.metadata)
     if text:
         out.print(f"missing returns: {text}")

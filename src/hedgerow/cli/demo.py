@@ -1,20 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command that tells the whole story on one scene: record, learn, fire, compare."""
 
+import shlex
+import shutil
+import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from hedgerow.cli.app import app, out, settings_of
+from hedgerow.cli.app import app, out, print_scores, settings_of
 
 if TYPE_CHECKING:
+    from hedgerow.evaluate import Scores
+    from hedgerow.frames import Trajectory
     from hedgerow.io.source import LogSource
     from hedgerow.physics.site import Site
     from hedgerow.sensor import Sensor
+    from hedgerow.world import LearnedWorld
 
 SPAN_S = (13.0, 25.0)
 """Which part of the passes is driven: sixty metres, out of the meadow, through a hedge and into the forest."""
@@ -44,39 +50,28 @@ def demo(
     """
     import hedgerow as hr
     from hedgerow.errors import InputError
-    from hedgerow.io.atomic import make_folder
-    from hedgerow.physics.site import load_site
-    from hedgerow.progress import progress_bar, stage_bar
-    from hedgerow.report import write_report
+    from hedgerow.io.atomic import make_folder, require_place
+    from hedgerow.progress import stage_bar
     from hedgerow.sensor import Sensor
-    from hedgerow.view.site import draw_site
 
     if sweeps < 2:
         raise InputError(f"--sweeps {sweeps}: expected 2 or more")
     make_folder(folder)
+    require_place(folder / "report.html")
     sensor = Sensor.named("hdl-64e")
-    with _step("a trail through meadow and forest is built, blade by blade"), stage_bar() as progress:
-        wavelength_nm = sensor.config.beam.wavelength_nm
-        site = load_site("trail", wavelength_nm=wavelength_nm, set=settings_of(settings), progress=progress)
-    out.print(f"  {site.n_triangles:,} triangles, copies counted")
-    with _step(f"its picture is drawn: {folder / 'trail.png'}"):
-        draw_site(site, folder / "trail.png")
+    site = _built(sensor, settings_of(settings), folder / "trail.png")
     with _step("an HDL-64E drives along it twice, the second time 0.6 m beside the first; nine rays per pulse"):
         first = _recorded(site, sensor, "first", folder, sweeps, seed)
         second = _recorded(site, sensor, "second", folder, sweeps, seed + 1)
+        hr.write_trajectory(_driven(site.trajectories["second"]), folder / "second.tum")
     with _step("the site is learned from the first drive alone"), stage_bar() as progress:
         world = hr.learn(first, "hybrid", progress=progress)
         world.save(folder / "trail.world")
     out.print("  " + ", ".join(f"{n:,} {name}" for name, n in world.size().tables.items()))
     with _step("the second drive is fired through what was learned, and compared with what really happened"):
-        with progress_bar("comparing", second.n_beams) as progress:
-            scores = hr.compare(second, {"hybrid": world}, seed=seed, progress=progress)
-        commands = [f"hedgerow demo --sweeps {sweeps} --seed {seed}"]
-        title = "A learned trail against the real one"
-        write_report(folder / "report.html", scores, second, {"hybrid": world}, title=title, commands=commands)
-    out.print(scores.table().to_rich(), soft_wrap=False)
-    out.print(f"open {folder / 'report.html'} in a browser: real beside simulated sweeps, plots, every number")
-    out.print(f"next: hedgerow view {folder / 'second.parquet'} {folder / 'trail.world'}    hedgerow scenes")
+        scores = _judged(second, world, seed, folder)
+    print_scores(scores.table())
+    _say_what_next(folder, scores)
 
 
 @contextmanager
@@ -85,6 +80,21 @@ def _step(what: str) -> Generator[None]:
     start = time.perf_counter()
     yield
     out.print(f"  done in {time.perf_counter() - start:.1f} s")
+
+
+def _built(sensor: "Sensor", settings: dict[str, Any], picture: Path) -> "Site":
+    """Build the scene and draw it."""
+    from hedgerow.physics.site import load_site
+    from hedgerow.progress import progress_bar, stage_bar
+    from hedgerow.view.site import draw_site
+
+    with _step("a trail through meadow and forest is built, blade by blade"), stage_bar() as progress:
+        wavelength_nm = sensor.config.beam.wavelength_nm
+        site = load_site("trail", wavelength_nm=wavelength_nm, set=settings, progress=progress)
+    out.print(f"  {site.n_triangles:,} triangles, copies counted")
+    with _step(f"its picture is drawn: {picture}"), progress_bar("drawing", None):
+        draw_site(site, picture)
+    return site
 
 
 def _recorded(site: "Site", sensor: "Sensor", name: str, folder: Path, n_sweeps: int, seed: int) -> "LogSource":
@@ -103,3 +113,49 @@ def _recorded(site: "Site", sensor: "Sensor", name: str, folder: Path, n_sweeps:
             progress(number + 1)
     out.print(f"  wrote {path}")
     return hr.open_log(path)
+
+
+def _driven(way: "Trajectory") -> "Trajectory":
+    """The part of a pass that is driven, in steps of 0.1 s, from time 0."""
+    import numpy as np
+
+    from hedgerow.frames import Trajectory
+
+    first_ns, last_ns = (way.start_ns + round(second * 1e9) for second in SPAN_S)
+    time_ns = np.arange(first_ns, last_ns + 1, 100_000_000)
+    return Trajectory(time_ns - first_ns, *way.at(time_ns))
+
+
+def _judged(real: "LogSource", world: "LearnedWorld", seed: int, folder: Path) -> "Scores":
+    """Compare the world with a drive that it has not seen, draw a sweep of both, and write the report."""
+    import hedgerow as hr
+    from hedgerow.io.figure import save_figure
+    from hedgerow.progress import progress_bar
+    from hedgerow.report import write_report
+    from hedgerow.report.perspective_plot import sweeps_in_perspective
+    from hedgerow.report.pictures import one_sweep
+
+    worlds = {"hybrid": world}
+    with progress_bar("comparing", real.n_beams) as progress:
+        scores = hr.compare(real, worlds, seed=seed, progress=progress)
+    with progress_bar("writing the report", None):
+        save_figure(sweeps_in_perspective(one_sweep(real, worlds, None, seed)), folder / "second.jpg", dpi=130)
+        title, commands = "A learned trail against the real one", [shlex.join(["hedgerow", *sys.argv[1:]])]
+        write_report(folder / "report.html", scores, real, worlds, seed=seed, title=title, commands=commands)
+    out.print(f"  wrote {folder / 'second.jpg'} and {folder / 'report.html'}")
+    return scores["hybrid"]
+
+
+def _say_what_next(folder: Path, scores: "Scores") -> None:
+    from hedgerow.report.summary import in_short
+
+    hedgerow = "hedgerow" if shutil.which("hedgerow") else sys.argv[0]
+    first, second, world = (folder / name for name in ("first.parquet", "second.parquet", "trail.world"))
+    out.print(f"\n{in_short(scores)}")
+    out.print(f"\nOpen {folder / 'report.html'} in a browser: real beside simulated sweeps, plots, every number. Then:")
+    out.print(f"  {hedgerow} view {second} {world}    # walk around in it, in the browser")
+    fire = f"fire {world} --sensor vlp-16 --trajectory {folder / 'second.tum'} -o {folder / 'vlp-16.parquet'}"
+    out.print(f"  {hedgerow} {fire}    # another lidar")
+    out.print(f"  {hedgerow} learn {first} -o {folder / 'quick.world'} --model voxel    # another model")
+    out.print(f"  {hedgerow} report {second} {world} {folder / 'quick.world'}    # which one is nearer?")
+    out.print(f"  {hedgerow} scenes    # other places; docs/your_own_log.md brings your own")

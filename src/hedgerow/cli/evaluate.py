@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that measure: compare."""
+"""Commands that measure: compare, and report, which writes the same comparison as one HTML page."""
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from hedgerow.cli.app import app, out
+from hedgerow.cli.app import app, out, print_scores
 
 if TYPE_CHECKING:
+    from hedgerow.evaluate import Comparison
     from hedgerow.io.source import LogSource
     from hedgerow.world import LearnedWorld
     from hedgerow.world.tiled import TiledWorld
+
+    Source = LogSource | LearnedWorld | TiledWorld
 
 
 @app.command
@@ -25,7 +29,7 @@ def compare(
     json: Path | None = None,
     seed: int = 0,
 ) -> None:
-    """Measure how far worlds, or simulated logs, are from a real log.
+    """Measure how far worlds, or simulated logs, are from a real log; print a table.
 
     Parameters
     ----------
@@ -34,35 +38,113 @@ def compare(
     simulated
         one or more worlds (folders with a world.toml), at which the real log's beams are fired, or logs of these beams
     report
-        also write tables, plots and pictures to this HTML file
+        also write tables, plots and pictures to this HTML file, as hedgerow report does
     json
         also write every number to this file
     seed
         for firing
     """
+    _require_places(report, json)
+    log, sources, scores = _compared(real, simulated, seed)
+    print_scores(scores.table())
+    for note in scores.notes:
+        out.print(f"note: {note}")
+    _write_json(json, scores)
+    if report is not None:
+        _write_page(report, scores, log, sources, seed)
+
+
+@app.command
+def report(
+    real: Path,
+    simulated: Annotated[list[Path], Parameter(negative=())],
+    /,
+    *,
+    output: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("report.html"),
+    title: str = "",
+    sweep: int | None = None,
+    json: Path | None = None,
+    seed: int = 0,
+) -> None:
+    """Compare worlds, or simulated logs, with a real log and write one HTML page: tables, plots, pictures, commands.
+
+    The page needs nothing else: mail it, print it, read it on a phone.
+
+    Parameters
+    ----------
+    real
+        the real log, best one that the worlds were not learned from
+    simulated
+        one or more worlds (folders with a world.toml), at which the real log's beams are fired, or logs of these beams
+    output
+        the HTML file to write
+    title
+        headline; default: the names of what is compared
+    sweep
+        number of the sweep to draw; default: the middle one
+    json
+        also write every number to this file
+    seed
+        for firing
+    """
+    _require_places(output, json)
+    log, sources, scores = _compared(real, simulated, seed, sweep)
+    _write_json(json, scores)
+    _write_page(output, scores, log, sources, seed, title=title, sweep=sweep)
+
+
+def _require_places(*paths: Path | None) -> None:
+    # Before the long work, not after it.
+    from hedgerow.io.atomic import require_place
+
+    for path in paths:
+        if path is not None:
+            require_place(path)
+
+
+def _compared(
+    real: Path, simulated: list[Path], seed: int, sweep: int | None = None
+) -> "tuple[LogSource, dict[str, Source], Comparison]":
     import hedgerow as hr
-    from hedgerow.io.atomic import atomic_file
+    from hedgerow.errors import InputError
     from hedgerow.progress import progress_bar
 
     log = hr.open_log(real)
+    if sweep is not None and sweep not in log.sweeps:
+        raise InputError(f"--sweep {sweep}: {real} has no such sweep; it has {log.sweeps.min()} to {log.sweeps.max()}")
     sources = {_name(path, simulated): _opened(path) for path in simulated}
     with progress_bar("comparing", log.n_beams) as progress:
-        scores = hr.compare(log, sources, seed=seed, progress=progress)
-    out.print(scores.table().to_rich(), soft_wrap=False)
-    for note in scores.notes:
-        out.print(f"note: {note}")
-    if json is not None:
-        with atomic_file(json) as path:
-            path.write_text(scores.to_json(), encoding="utf-8")
-        out.print(f"wrote {json}")
-    if report is not None:
-        from hedgerow.report import write_report
-
-        write_report(report, scores, log, sources, seed=seed, commands=["hedgerow " + " ".join(sys.argv[1:])])
-        out.print(f"wrote {report}")
+        return log, sources, hr.compare(log, sources, seed=seed, progress=progress)
 
 
-def _opened(path: Path) -> "LogSource | LearnedWorld | TiledWorld":
+def _write_json(path: Path | None, scores: "Comparison") -> None:
+    from hedgerow.io.atomic import atomic_file
+
+    if path is None:
+        return
+    with atomic_file(path) as temporary:
+        temporary.write_text(scores.to_json(), encoding="utf-8")
+    out.print(f"wrote {path}")
+
+
+def _write_page(
+    path: Path,
+    scores: "Comparison",
+    log: "LogSource",
+    sources: "dict[str, Source]",
+    seed: int,
+    *,
+    title: str = "",
+    sweep: int | None = None,
+) -> None:
+    from hedgerow.report import write_report
+
+    command = shlex.join(["hedgerow", *sys.argv[1:]])
+    write_report(path, scores, log, sources, title=title, sweep=sweep, seed=seed, commands=[command])
+    out.print(f"wrote {path}; open it in a browser")
+
+
+def _opened(path: Path) -> "Source":
     import hedgerow as hr
 
     return hr.load_world(path) if (path / "world.toml").exists() else hr.open_log(path)

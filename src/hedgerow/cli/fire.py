@@ -33,7 +33,7 @@ def fire(
     pose_rate_hz: float | None = None,
     sub_rays: int | None = None,
     mode: str | None = None,
-    noise: bool = True,
+    noise: bool | None = None,
     response: Path | None = None,
     seed: int = 0,
     scene_seed: int | None = None,
@@ -69,7 +69,7 @@ def fire(
     mode
         first, strongest, last, strongest+last, all or waveform, for scenes; default: the sensor's
     noise
-        whether the sensor's own range noise, range steps and drop-outs are added
+        add the sensor's own range noise, range steps and drop-outs; default: to scenes, learned worlds have them
     response
         a TOML file of hedgerow calibrate vegetation: scatters the ranges on vegetation as in 004
     seed
@@ -89,31 +89,32 @@ def fire(
     port
         with --live: where to listen; 0 takes a free one
     """
-    from hedgerow.errors import InputError
+    from hedgerow.live.publisher import Address
     from hedgerow.physics.vegetation import VegetationResponse, VegetationSettings
     from hedgerow.view.sweep import draw_sweep
 
-    if output is None and not live:
-        raise InputError("--output: give the log to write, for example -o drive.parquet, or --live")
-    if loop and not live:
-        raise InputError("--loop: only with --live")
+    # Before the scene is built, which can take minutes: all that can be refused without it.
+    _require_output(output, picture, live, loop)
+    address = Address(host, port)
+    if live:
+        address.require_free()
     scatter = None if response is None else VegetationSettings.load(response)
     changes = settings_of(settings)
     lidar = sensor_for(scene, sensor, rate_hz, changes)
+    chosen = _chosen(trajectory, _passes(scene, changes), pose_rate_hz)
     beam = {name: value for name, value in {"sub_rays": sub_rays, "mode": mode}.items() if value is not None}
     world, passes = world_for(scene, lidar, scene_seed, changes, beam)
     if scatter is not None:
         world = VegetationResponse(cast("SolidWorld", world), scatter)  # it says which worlds it cannot look through
-    way = _trajectory(trajectory, passes, pose_rate_hz)
+    way = passes[chosen] if isinstance(chosen, str) else chosen
     if live:
-        from hedgerow.live.publisher import Address
         from hedgerow.live.stream import stream_drive
 
         shown, _ = stream_drive(
             world,
             lidar,
             way,
-            address=Address(host, port),
+            address=address,
             output=output,
             start_s=start_s,
             n_sweeps=sweeps,
@@ -129,6 +130,19 @@ def fire(
         title = f"{lidar.name} in {Path(scene).stem}, sweep {shown.beams.sweep[0]}"
         draw_sweep(shown, picture, title, half_m=_reach_m(shown))
         out.print(f"drew {picture}")
+
+
+def _require_output(output: Path | None, picture: Path | None, live: bool, loop: bool) -> None:
+    from hedgerow.errors import InputError
+    from hedgerow.io.atomic import require_folder
+
+    if output is None and not live:
+        raise InputError("--output: give the log to write, for example -o drive.parquet, or --live")
+    if loop and not live:
+        raise InputError("--loop: only with --live")
+    for path in (output, picture):
+        if path is not None:
+            require_folder(path)
 
 
 def _reach_m(log: "Log") -> float:
@@ -191,13 +205,21 @@ def _beam_settings(values: Mapping[str, Any]) -> "BeamSettings":
         raise InputError(complaint.sentence(error)) from None
 
 
-def _trajectory(name: str | None, passes: Mapping[str, "Trajectory"], pose_rate_hz: float | None) -> "Trajectory":
+def _passes(scene: str, changes: Mapping[str, Any]) -> list[str]:
+    """Name the passes of a scene, which is not built for that."""
+    from hedgerow.physics.site import check_scene
+
+    return [] if _is_learned(scene) else list(check_scene(scene, changes)[1].trajectories)
+
+
+def _chosen(name: str | None, passes: list[str], pose_rate_hz: float | None) -> "Trajectory | str":
+    """Return the trajectory of a file, or the name of a pass."""
     from hedgerow.errors import InputError
     from hedgerow.io import read_trajectory
 
     wanted = name or next(iter(passes), "")
     if wanted in passes:
-        return passes[wanted]
+        return wanted
     if not wanted or not Path(wanted).exists():
         known = f"its passes are {', '.join(passes)}" if passes else "it has no named passes"
         raise InputError(f"--trajectory {wanted}: give a pass of the scene or a file of poses; {known}")
@@ -212,10 +234,11 @@ def _fire(
     start_s: float,
     sweeps: int | None,
     seed: int,
-    noise: bool,
+    noise: bool | None,
 ) -> "Log":
     """Fire sweep by sweep into a file and return the middle sweep."""
     from hedgerow.io.parquet_writer import LogWriter
+    from hedgerow.live.sweeps import fired
     from hedgerow.progress import progress_bar
     from hedgerow.sensor.driving import extent
 
@@ -225,8 +248,7 @@ def _fire(
     start = time.perf_counter()
     with LogWriter(output) as writer, progress_bar("firing", n) as progress:
         for number, beams in enumerate(lidar.drive_sweeps(way, start_s=start_s, n_sweeps=n)):
-            log = world.fire(beams, seed, sensor=lidar)
-            log = lidar.degrade(log, seed) if noise else log
+            log = fired(world, lidar, beams, seed, noise)
             writer.append(log)
             n_pulses += len(log)
             n_hits += (
@@ -237,7 +259,7 @@ def _fire(
     took_s = time.perf_counter() - start
     assert middle is not None  # extent() gives at least one sweep
     out.print(
-        f"fired {n_pulses:,} pulses of an {lidar.name} ({n} sweeps, {n * lidar.sweep_s:.1f} s) in {took_s:.1f} s: "
+        f"fired {n_pulses:,} pulses ({lidar.name}, {n} sweeps, {n * lidar.sweep_s:.1f} s) in {took_s:.1f} s: "
         f"{n * lidar.sweep_s / took_s:.2f} times real time, {n_hits / n_pulses:.1%} returned"
     )
     out.print(f"wrote {output}")

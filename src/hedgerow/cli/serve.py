@@ -25,7 +25,7 @@ def serve(
     rate_hz: float | None = None,
     sub_rays: int | None = None,
     mode: str | None = None,
-    noise: bool = True,
+    noise: bool | None = None,
     max_waiting: int = 8,
     scene_seed: int | None = None,
     settings: Annotated[list[str] | None, Parameter(name=["--set", "-s"], negative=())] = None,
@@ -49,7 +49,7 @@ def serve(
     mode
         first, strongest, last, strongest+last, all or waveform, for scenes; default: the sensor's
     noise
-        whether the sensor's own range noise, range steps and drop-outs are added
+        add the sensor's own range noise, range steps and drop-outs; default: to scenes, learned worlds have them
     max_waiting
         poses that may wait for their answer; when one more comes, the oldest is dropped with a message
     scene_seed
@@ -58,10 +58,12 @@ def serve(
         values of the scene's parameters or fields, each NAME=VALUE
     """
     from hedgerow.live.publisher import Address
-    from hedgerow.live.server import SweepServer
-    from hedgerow.live.stop import Stop
+    from hedgerow.live.server import SweepServer, require_room
+    from hedgerow.stop import Stop
 
     address = Address(host, port)
+    address.require_free()  # before the scene is built
+    require_room(max_waiting)
     changes = settings_of(settings)
     lidar = sensor_for(site, sensor, rate_hz, changes)
     beam = {name: value for name, value in {"sub_rays": sub_rays, "mode": mode}.items() if value is not None}

@@ -37,8 +37,10 @@ def learn(
         parameters of the model, each NAME=VALUE; hedgerow models NAME lists them
     """
     import hedgerow as hr
+    from hedgerow.io.atomic import require_place
     from hedgerow.progress import stage_bar
 
+    require_place(world, folder=True)
     start = time.perf_counter()
     parameters = settings_of(settings) | ({} if budget is None else {"budget": budget})
     with stage_bar() as progress:
@@ -51,7 +53,7 @@ def learn(
     out.print(f"wrote {world} ({size.parameters:,} parameters, {size.bytes / 1e6:.1f} MB in memory)")
 
 
-tune = App(name="tune", help="Train what learners use.")
+tune = App(name="tune", help="Train, on your own labelled log, what tells surface from volume.")
 app.command(tune)
 
 
@@ -61,7 +63,7 @@ def classifier(
     /,
     *,
     output: Annotated[Path, Parameter(name=["--output", "-o"])],
-    volume_labels: list[int] | None = None,
+    volume_labels: Annotated[list[int] | None, Parameter(negative=())] = None,
     seed: int = 0,
     rounds: int = 20,
 ) -> None:

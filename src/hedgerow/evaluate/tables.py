@@ -43,8 +43,8 @@ class ScoreTable:
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
 
-    def to_rich(self) -> Any:
-        """Return a table for `rich` to print."""
+    def to_rich(self, *, counts: bool = True) -> Any:
+        """Return a table for `rich` to print; without `counts`, what each number rests on is left out."""
         from rich.table import Table
         from rich.text import Text
 
@@ -53,10 +53,11 @@ class ScoreTable:
         table.add_column("")
         for name in self.columns:
             table.add_column(Text(name), justify="right")
-        table.add_column("of", justify="right", style="dim")
+        if counts:
+            table.add_column("of", justify="right", style="dim")
         for row in self.rows:
             cells = [Text(cell.text, style=style[cell.mark]) for cell in row.cells]
-            table.add_row(Text(row.label), *cells, Text(row.rests_on))
+            table.add_row(Text(row.label), *cells, *([Text(row.rests_on)] if counts else []))
         return table
 
     def to_markdown(self) -> str:

@@ -28,9 +28,7 @@ def atomic_file(path: str | Path, *, durable: bool = False) -> Generator[Path]:
     Raises:
         FileError: the folder does not exist, `path` is a folder, or the system refuses to write.
     """
-    target = _target(path)
-    if target.is_dir():
-        raise FileError(f"{path}: is a folder; give the name of a file")
+    target = _file_target(path)
     with _temporary(path, target) as temporary:
         yield temporary
         if durable:
@@ -80,11 +78,23 @@ def _temporary(path: str | Path, target: Path) -> Generator[Path]:
             temporary.unlink(missing_ok=True)
 
 
+def require_folder(path: str | Path) -> None:
+    """Raise FileError unless the folder that a file or folder is to be written to exists; for long work before it."""
+    _target(path)
+
+
 def _target(path: str | Path) -> Path:
     # Through a link: what it points to is replaced, not the link.
     target = Path(path).resolve()
     if not target.parent.is_dir():
         raise FileError(f"{path}: the folder {Path(path).parent} does not exist; create it first")
+    return target
+
+
+def _file_target(path: str | Path) -> Path:
+    target = _target(path)
+    if target.is_dir():
+        raise FileError(f"{path}: is a folder; give the name of a file")
     return target
 
 
@@ -116,6 +126,23 @@ def _flush(path: Path) -> None:
     if path.is_file():
         with path.open("r+b") as file:  # Windows flushes only what is open for writing
             os.fsync(file.fileno())
+
+
+def require_place(path: str | Path, *, folder: bool = False) -> None:
+    """Refuse before long work what `atomic_file`, or `atomic_folder`, would refuse after it.
+
+    Args:
+        path: what is to be made.
+        folder: whether that is a folder.
+
+    Raises:
+        FileError: the folder above it does not exist, something else is in the way, or the system refuses to write.
+    """
+    target = _target(path) if folder else _file_target(path)
+    if folder and target.is_file():
+        raise FileError(f"{path}: is a file; give the name of a folder")
+    with _temporary(path, target) as temporary:
+        temporary.touch()  # permissions alone do not tell: disks are full or read-only, and root is root
 
 
 def make_folder(path: str | Path) -> None:

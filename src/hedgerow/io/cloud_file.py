@@ -41,6 +41,7 @@ class CloudFile(SweepSource):
         if not len(self._columns["x"]):
             raise FileError(f"{path}: holds no points")
         super().__init__(path, settings_of(header_of(header, path), self._columns, options, name))
+        self.n_left_out = len(next(iter(columns.values()))) - len(self._columns["x"])
         self._origin_m = viewpoints_of(options).of(self._columns, path)
         sweep = self._columns.get("sweep")
         number: NDArray[Any] = np.zeros(len(self._origin_m), np.int32) if sweep is None else sweep

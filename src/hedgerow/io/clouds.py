@@ -43,12 +43,15 @@ class Cloud:
     """(N,) when each point was measured, if the file says."""
     laser: NDArray[np.int64] | None = None
     """(N,) first guess of its laser, highest first; made when it is read."""
+    n_left_out: int = 0
+    """Points that had no finite place."""
 
     def __getitem__(self, rows: NDArray[Any]) -> "Cloud":
         """Keep some of the points."""
         beside = {name: getattr(self, name) for name in ("intensity", "label", "ring", "time_ns", "laser")}
         kept: dict[str, Any] = {name: each if each is None else each[rows] for name, each in beside.items()}
-        return Cloud(self.points[rows], **kept)
+        points = self.points[rows]
+        return Cloud(points, **kept, n_left_out=self.n_left_out + len(self.points) - len(points))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +138,7 @@ class CloudSource(SweepSource):
         name = f"{self.path}, sweep {frame.number}"
         try:
             cloud = self._in_sensor_frame(frame)
+            self.n_left_out += cloud.n_left_out
             pulses = self._pulses(cloud)
             return self._log(frame, cloud, pulses)
         except NotRecovered as error:
@@ -157,7 +161,7 @@ class CloudSource(SweepSource):
                 turned = self._turned(points, laser if self._plan.times_by_laser else None)
                 time_ns = self._times(frame, cloud, turned)
                 points = uncompensated(self._trajectory, cloud.points, time_ns, frame.reference_ns)
-        return replace(cloud, points=_tilted(points, self._plan.elevation_bias_rad), laser=laser)
+        return replace(cloud, points=tilted(points, self._plan.elevation_bias_rad), laser=laser)
 
     def _turned(self, points: NDArray[np.float64], laser: NDArray[np.int64] | None) -> NDArray[np.float64]:
         """Return what share of its turn the rotor had done at (N, 3) points; their azimuths tell, less the lasers'."""
@@ -233,7 +237,7 @@ def _not_recovered(reason: str) -> dict[str, Any]:
     return {"method": "none", "summary": f"not recovered, every beam has a return ({reason})"}
 
 
-def _tilted(points: NDArray[np.float64], angle_rad: float) -> NDArray[np.float64]:
+def tilted(points: NDArray[np.float64], angle_rad: float) -> NDArray[np.float64]:
     """Turn (N, 3) points up by an angle, each about the horizontal line through the sensor across its beam."""
     if angle_rad == 0:
         return points

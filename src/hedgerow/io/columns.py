@@ -87,8 +87,8 @@ def to_rows(columns: Columns) -> NDArray[Any]:
     return rows
 
 
-def named(columns: Columns, path: object) -> Columns:
-    """Give columns our names, and leave out points that are not finite.
+def named(columns: Columns, path: object, *, every: bool = False) -> Columns:
+    """Give columns our names, and leave out points that are not finite unless `every` one is wanted.
 
     Raises:
         FileError: x, y or z is missing, or a column is no list of numbers.
@@ -105,6 +105,8 @@ def named(columns: Columns, path: object) -> Columns:
     for name, column in kept.items():
         if column.shape != (n,) or column.dtype.kind not in "biuf":
             raise FileError(f"{path}: field '{name}' is no list of {n} numbers")
+    if every:
+        return kept
     good = np.ones(n, np.bool_)
     for name in ("x", "y", "z", "time", "vp_x", "vp_y", "vp_z"):
         if name in kept:

@@ -12,7 +12,7 @@ from hedgerow.arrays import Numbers
 from hedgerow.errors import FileError
 from hedgerow.frames import Trajectory
 from hedgerow.io import open_sink
-from hedgerow.io.source import LogSource
+from hedgerow.io.source import LogSource, SweepSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,8 @@ class Converted:
     n_returns: int
     metadata: dict[str, Any]
     """That of the log read, for example how its missing returns were recovered."""
+    n_left_out: int
+    """Points that had no finite place."""
 
 
 def convert(
@@ -60,4 +62,5 @@ def convert(
                 progress(n_sweeps)
         if n_sweeps == 0:
             raise FileError(f"{source.path}: holds none of the sweeps asked for; nothing was written")
-    return Converted(n_sweeps, n_beams, n_returns, source.metadata)
+    left_out = source.n_left_out if isinstance(source, SweepSource) else 0
+    return Converted(n_sweeps, n_beams, n_returns, source.metadata, left_out)

@@ -14,7 +14,7 @@ from hedgerow.errors import FileError, MissingPackage
 
 _PLACING = ("trajectory", "mount", "sensor", "min_range_m", "max_range_m", "map_origin_m")
 _CLOUDS = ("recover", "compensated", "elevation_bias_deg")
-_BAG = (*_PLACING, "recover", "compensated", "rate_hz", "static", "topic", "pose_topic", "map_frame")
+_BAG = (*_PLACING, "recover", "compensated", "rate_hz", "static", "topic", "pose_topic", "map_frame", "metadata")
 EXTRA = "formats"
 """Name of the optional dependencies that all formats need together."""
 
@@ -83,7 +83,7 @@ FORMATS = (
         "hedgerow.io.pcd",
         (".pcd",),
         magic=(b"# .PCD", b"VERSION"),
-        options=(*_PLACING, "scanner_m"),
+        options=(*_PLACING, "scanner_m", "recover"),
         packages=("pypcd4",),
     ),
     Format(
@@ -188,17 +188,17 @@ def module_of(found: Format) -> Any:
     return import_module(found.module)
 
 
-def optional(package: str, wanted_for: str, extra: str = EXTRA) -> Any:
-    """Import an optional package.
+def optional(name: str, wanted_for: str, extra: str = EXTRA) -> Any:
+    """Import an optional package, or a module of one.
 
     Raises:
         MissingPackage: it is not installed; has the pip line.
     """
     try:
-        return import_module(package)
+        return import_module(name)
     except ImportError as error:
         raise MissingPackage(
-            f"{wanted_for}: needs the package {package}, which is not installed; "
+            f"{wanted_for}: needs the package {name.partition('.')[0]}, which is not installed; "
             f"install it with: pip install 'hedgerow[{extra}]'"
         ) from error
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import FileError
+from hedgerow.io.whole_file import read_bytes
 
 
 def numbered_files(folder: Path, suffix: str) -> dict[int, Path]:
@@ -31,7 +32,7 @@ def read_bin(path: Path) -> NDArray[np.float32]:
     Raises:
         FileError: not readable, empty, or ends within a point.
     """
-    data = _read(path)
+    data = read_bytes(path)
     if not data:
         raise FileError(f"{path}: the file is empty; was its writing or copying interrupted?")
     if len(data) % 16:
@@ -47,18 +48,9 @@ def read_labels(path: Path, n_points: int) -> NDArray[np.uint16]:
     Raises:
         FileError: not readable, or not one for each point.
     """
-    data = _read(path)
+    data = read_bytes(path)
     if len(data) != 4 * n_points:
         raise FileError(
             f"{path}: has {len(data)} bytes, expected {4 * n_points}, 4 for each of the {n_points:,} points"
         )
     return (np.frombuffer(data, "<u4") & 0xFFFF).astype(np.uint16)
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise FileError(f"{path}: no such file") from None
-    except OSError as error:
-        raise FileError(f"{path}: cannot read ({error.strerror or error})") from error

@@ -10,26 +10,12 @@ from numpy.typing import NDArray
 from hedgerow.errors import FileError, InputError
 from hedgerow.frames import Pose
 from hedgerow.io.pose_text import read_rows
+from hedgerow.io.whole_file import read_text
 
 _EARTH_RADIUS_M = 6378137.0
 _N_OXTS = 30
+_NEEDED = "KITTI needs it"
 _STAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,9})?")
-
-
-def read_text(path: Path) -> str:
-    """Read a text file.
-
-    Raises:
-        FileError: missing, not text, or not readable.
-    """
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise FileError(f"{path}: no such file; KITTI needs it") from None
-    except UnicodeDecodeError:
-        raise FileError(f"{path}: not a text file") from None
-    except OSError as error:
-        raise FileError(f"{path}: cannot read ({error.strerror or error})") from error
 
 
 def read_calibration(path: Path, *names: str) -> Pose:
@@ -39,7 +25,7 @@ def read_calibration(path: Path, *names: str) -> Pose:
         FileError: missing, a name is missing, or no rotation.
     """
     found: dict[str, list[str]] = {}
-    for line in read_text(path).splitlines():
+    for line in read_text(path, _NEEDED).splitlines():
         name, _, rest = line.partition(":")
         found[name.strip()] = rest.split()
     try:
@@ -58,7 +44,7 @@ def read_stamps(path: Path) -> NDArray[np.int64]:
         FileError: missing, or a line that is no time; names the line.
     """
     stamps: list[int] = []
-    for number, line in enumerate(read_text(path).splitlines(), start=1):
+    for number, line in enumerate(read_text(path, _NEEDED).splitlines(), start=1):
         if not line.strip():
             continue
         try:

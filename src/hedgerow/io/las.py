@@ -27,6 +27,7 @@ from hedgerow.io.las_writer import log_sink as log_sink
 from hedgerow.io.options import ReadOptions
 from hedgerow.io.source import SweepSource
 from hedgerow.log import Log
+from hedgerow.stop import undisturbed
 
 _AT_ONCE = 1_000_000
 _MOST_POINTS_PER_BYTE = 200  # of LAZ: identical points pack well
@@ -127,7 +128,8 @@ class LasFile(SweepSource):
         with reading(self.path, "a LAS or LAZ file"), self._laspy.open(self.path) as file:
             chunks = file.chunk_iterator(n_points)
             while n_read < self._n_points:
-                points = next(chunks, None)
+                with undisturbed():  # lazrs takes an interrupt for damage
+                    points = next(chunks, None)
                 if points is None or not len(points):
                     raise FileError(
                         f"{self.path}: ends after {n_read:,} of {self._n_points:,} points; was its copying interrupted?"

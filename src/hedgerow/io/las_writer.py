@@ -8,12 +8,12 @@ fired). A record of the user "hedgerow" holds the settings of the log. Missing r
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.errors import InputError
+from hedgerow.errors import FileError, HedgerowError, InputError
 from hedgerow.frames import Trajectory
 from hedgerow.io.atomic import atomic_file
 from hedgerow.io.cloud_header import header_text
@@ -21,6 +21,7 @@ from hedgerow.io.columns import TYPES, names_of, to_columns
 from hedgerow.io.formats import optional
 from hedgerow.io.source import LogSink
 from hedgerow.log import Log
+from hedgerow.stop import undisturbed
 from hedgerow.table import require_agreement
 
 USER_ID, RECORD_ID = "hedgerow", 1
@@ -47,7 +48,7 @@ class LasWriter(LogSink):
     def __init__(self, path: str | Path) -> None:
         """Prepare to write; the suffix says whether to compress."""
         self._path = Path(path)
-        self._temporary: Path | None = None
+        self._target: BinaryIO | None = None
         self._laspy: Any = optional("laspy", "las")
         self._file: Any = None
         self._like: Log | None = None
@@ -60,18 +61,30 @@ class LasWriter(LogSink):
         Raises:
             InputError: it differs from the first in sensor, limits or arrays, or lies too far from the map's origin.
         """
-        if self._temporary is None:
+        if self._target is None:
             raise InputError(f"{self._path}: the writer is not open; use it in a with block")
         if self._like is None:
             self._like = log[:0]
-            self._open(self._temporary, log)
+            self._open(self._target, log)
         require_agreement([self._like, log], ["sensor", "min_range_m", "max_range_m", "map_origin_m"])
         if names_of(log) != names_of(self._like):
             raise InputError(f"returns: the log has {names_of(log)}, the first one had {names_of(self._like)}")
         if np.count_nonzero(log.returns.hit):
-            self._file.write_points(self._record(log))
+            with self._compressing():
+                self._file.write_points(self._record(log))
 
-    def _open(self, temporary: Path, log: Log) -> None:
+    @contextmanager
+    def _compressing(self) -> Generator[None]:
+        """Make sense of lazrs, which turns whatever happens while it writes, also Ctrl-C, into an error of its own."""
+        with undisturbed():
+            try:
+                yield
+            except (OSError, HedgerowError):
+                raise
+            except Exception as error:
+                raise FileError(f"{self._path}: cannot write ({error}); is the disk full?") from error
+
+    def _open(self, target: BinaryIO, log: Log) -> None:
         laspy = self._laspy
         header = laspy.LasHeader(point_format=6, version="1.4")
         header.offsets, header.scales = np.floor(log.map_origin_m), np.full(3, _STEP_M)
@@ -87,7 +100,7 @@ class LasWriter(LogSink):
         text = header_text(log, intensity_scale=self._scale).encode()
         header.vlrs.append(laspy.VLR(USER_ID, RECORD_ID, "settings of the log", text))
         compress = self._path.suffix.lower() == ".laz"
-        self._file = laspy.open(temporary, mode="w", header=header, do_compress=compress)
+        self._file = laspy.open(target, mode="w", header=header, do_compress=compress, closefd=False)
 
     def _record(self, log: Log) -> Any:
         columns = to_columns(log, log.map_origin_m)
@@ -115,15 +128,15 @@ class LasWriter(LogSink):
 
     @contextmanager
     def _writing(self) -> Generator[None]:
-        with atomic_file(self._path) as self._temporary:
+        with atomic_file(self._path) as temporary, temporary.open("w+b") as self._target:
             try:
                 yield
                 if self._file is None:
                     raise InputError(f"{self._path}: nothing was appended; append at least one sweep")
-            finally:
-                self._temporary = None
-                if self._file is not None:
+                with self._compressing():
                     self._file.close()
+            finally:
+                self._file = self._target = None
 
 
 def _two_bytes(values: NDArray[np.floating[Any]]) -> NDArray[np.uint16]:

@@ -56,7 +56,8 @@ class ReadOptions(BaseModel):
     static: bool = False
     """The sensor stood still: at the origin, or where mount says."""
     metadata: str | Path | None = None
-    """JSON that an Ouster lidar told about itself. Default: the file beside the capture with the same name."""
+    """JSON that an Ouster lidar told about itself (default: the file beside the capture with the same name), or YAML
+    with the calibration of an HDL-64E (default: what its packets tell)."""
 
     def applied(self, settings: Settings) -> Settings:
         """Return settings with those of the options that are given."""

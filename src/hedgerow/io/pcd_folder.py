@@ -2,10 +2,12 @@
 """A folder of PCD files, one per sweep in the frame of the sensor, with a trajectory.
 
 The time of a sweep is the name of its file in seconds (`1317042272.10.pcd`), or else the time of the pose with the same
-place in the trajectory. `time` of the points is in seconds, since 1970 or since the start of the sweep. The trajectory
-is given, or lies in the folder as poses.tum. What Hedgerow writes is motion-compensated and has a hedgerow.json.
+place in the trajectory. `time` of the points is in seconds, since 1970 or since the start of the sweep, or in whole
+nanoseconds. The trajectory is given, or lies in the folder as poses.tum. What Hedgerow writes is motion-compensated and
+has a hedgerow.json. Organised files (HEIGHT above 1) keep their empty cells as missing returns.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,21 +16,24 @@ from numpy.typing import NDArray
 from hedgerow.errors import FileError
 from hedgerow.frames import Trajectory
 from hedgerow.io import tum
-from hedgerow.io.clouds import Cloud, CloudSource, Frame, Plan
-from hedgerow.io.columns import Columns, named, times_ns
+from hedgerow.io.clouds import Cloud, CloudSource, Frame, Plan, tilted
+from hedgerow.io.columns import named, times_ns
 from hedgerow.io.folder_plan import folder_plan, known_sensor
 from hedgerow.io.options import ReadOptions
-from hedgerow.io.pcd import read_pcd
+from hedgerow.io.organised import Points, organised_source
+from hedgerow.io.pcd import PcdFile, read_pcd
+from hedgerow.io.pcd_cells import cells_of, point_times
 from hedgerow.io.pcd_folder_writer import log_sink as log_sink
-from hedgerow.io.placing import stretched
+from hedgerow.io.placing import stretched, uncompensated
+from hedgerow.io.recovery.sweeps import NotRecovered
 from hedgerow.io.sidecar import Sidecar, read_motion
-from hedgerow.io.source import Settings
+from hedgerow.io.source import Settings, SweepSource
 
-_RELATIVE_S = 1e4  # smaller times are since the start of the sweep
+_LOOKED_AT = 4
 _MARGIN_NS = 200_000_000
 
 
-def open_log(path: str | Path, options: ReadOptions) -> CloudSource:
+def open_log(path: str | Path, options: ReadOptions) -> SweepSource:
     """Open a folder of PCD files; see `options.ReadOptions`.
 
     Raises:
@@ -47,12 +52,50 @@ def open_log(path: str | Path, options: ReadOptions) -> CloudSource:
     starts = {frame.number: frame.start_ns for frame in frames}
 
     def load(number: int) -> Cloud:
-        return _cloud(named(read_pcd(files[number])[0], files[number]), starts[number], files[number])
+        return _cloud(read_pcd(files[number]), starts[number])
 
-    first = load(0)
-    arrays = [name for name in ("intensity", "label") if getattr(first, name) is not None]
+    first = read_pcd(files[0])
+    example = _cloud(first, starts[0])
+    arrays = [name for name in ("intensity", "label") if getattr(example, name) is not None]
     settings, plan = _settings(options, sidecar, arrays)
-    return CloudSource(path, settings, stretched(trajectory, _MARGIN_NS), frames, load, plan)
+    trajectory = stretched(trajectory, _MARGIN_NS)
+    reason = ""
+    if sidecar is None and plan.recover != "no" and first.is_organised:
+        try:
+            return _organised(path, files, frames, settings, trajectory, plan)
+        except NotRecovered as error:
+            reason = str(error)
+            if plan.recover == "yes":
+                raise FileError(f"{path}: empty cells cannot be told where they point, {error}") from None
+    plan = replace(plan, metadata=plan.metadata | ({"organised": reason} if reason else {}))
+    return CloudSource(path, settings, trajectory, frames, load, plan)
+
+
+def _organised(
+    path: Path, files: list[Path], frames: list[Frame], settings: Settings, trajectory: Trajectory, plan: Plan
+) -> SweepSource:
+    """Open files with a cell for every firing. Raises NotRecovered if those looked at are none."""
+
+    def load(number: int) -> Points:
+        file, frame = read_pcd(files[number]), frames[number]
+        if not file.is_organised:
+            raise FileError(f"{file.path}: has one row of points, but {files[0].name} is organised; use recover=no")
+        points = cells_of(file, frame.start_ns)
+        hit, xyz = points.hit, points.xyz.copy()
+        if plan.compensated:
+            if points.time_ns is None:
+                raise NotRecovered("the motion was taken out of them and they have no times")
+            xyz[hit] = uncompensated(trajectory, xyz[hit], points.time_ns[hit], frame.reference_ns)
+        xyz[hit] = tilted(xyz[hit], plan.elevation_bias_rad)
+        return replace(points, xyz=xyz)
+
+    def span_ns(number: int, points: Points) -> tuple[int, int]:
+        return frames[number].start_ns, frames[number].end_ns
+
+    looked_at = np.unique(np.linspace(0, len(files) - 1, _LOOKED_AT).round().astype(int)).tolist()
+    notes = {"motion": "compensated" if plan.compensated else "raw"}
+    settings = replace(settings, metadata=settings.metadata | plan.metadata | notes)
+    return organised_source(path, settings, trajectory, len(files), load, span_ns, looked_at)
 
 
 def _settings(options: ReadOptions, sidecar: Sidecar | None, arrays: list[str]) -> tuple[Settings, Plan]:
@@ -104,14 +147,11 @@ def _stamps(path: Path, files: list[Path], trajectory: Trajectory) -> NDArray[np
     return trajectory.time_ns
 
 
-def _cloud(columns: Columns, start_ns: int, path: Path) -> Cloud:
+def _cloud(file: PcdFile, start_ns: int) -> Cloud:
+    columns = named(file.columns, file.path)
     points = np.stack([columns[axis].astype(np.float64) for axis in "xyz"], axis=1)
-    time_ns: NDArray[np.int64] | None = None
-    if "time" in columns:
-        time_ns = times_ns(columns["time"], path)
-        if np.abs(columns["time"]).max(initial=0) < _RELATIVE_S and start_ns > 2 * _RELATIVE_S * 1e9:
-            time_ns = time_ns + start_ns
     intensity = columns["intensity"].astype(np.float32) if "intensity" in columns else None
     label = np.clip(columns["label"], 0, 65535).astype(np.uint16) if "label" in columns else None
     ring = np.clip(columns["ring"], 0, 65535).astype(np.uint16) if "ring" in columns else None
-    return Cloud(points, intensity, label, ring, time_ns)
+    n_left_out = file.height * file.width - len(points)
+    return Cloud(points, intensity, label, ring, point_times(columns, start_ns, file.path), n_left_out=n_left_out)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hedgerow.arrays import RowError
 from hedgerow.errors import FileError, InputError
+from hedgerow.io.whole_file import read_text
 
 _NS_PER_S = 1_000_000_000
 
@@ -72,16 +73,8 @@ def read_rows(path: str | Path, n_words: int | None, what: str) -> Rows:
         FileError: not readable, no rows, or a row of another length; names the line.
     """
     path = Path(path)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise FileError(f"{path}: no such file") from None
-    except UnicodeDecodeError:
-        raise FileError(f"{path}: not a text file") from None
-    except OSError as error:
-        raise FileError(f"{path}: cannot read ({error.strerror or error})") from error
     rows = Rows(path, [], [])
-    for line, content in enumerate(text.splitlines(), start=1):
+    for line, content in enumerate(read_text(path).splitlines(), start=1):
         words = content.partition("#")[0].split()
         if not words:
             continue

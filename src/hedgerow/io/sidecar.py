@@ -17,6 +17,7 @@ from hedgerow.errors import FileError, InputError
 from hedgerow.frames import Trajectory
 from hedgerow.io import tum
 from hedgerow.io.source import Settings
+from hedgerow.io.whole_file import read_text
 from hedgerow.log import Log
 
 NAME = "hedgerow.json"
@@ -80,12 +81,12 @@ class Sidecar:
         if not path.exists():
             return None
         try:
-            content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            content: dict[str, Any] = json.loads(read_text(path))
             content.pop("hedgerow")
             x, y, z = map(float, content.pop("map_origin_m"))
             spans = {key: (int(first), int(last)) for key, (first, last) in content.pop("spans_ns").items()}
             return cls(map_origin_m=(x, y, z), spans_ns=spans, **content)
-        except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise FileError(f"{path}: is damaged ({type(error).__name__}: {str(error)[:100]})") from error
 
 

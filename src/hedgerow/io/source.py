@@ -114,6 +114,9 @@ class Settings:
 class SweepSource(ABC):
     """Base of the readers: give it a path and settings, and `iter_sweeps`. A LogSource."""
 
+    n_left_out: int = 0
+    """Points of the sweeps read so far that had no finite place (NaN, or the sensor's own), and became no beam."""
+
     def __init__(self, path: str | Path, settings: Settings, trajectory: Trajectory | None = None) -> None:
         """Remember what is known before any sweep is read."""
         self.path = Path(path)

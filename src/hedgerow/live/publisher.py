@@ -5,6 +5,8 @@ The Foxglove SDK speaks the protocol in threads of its own. A client that reads 
 """
 
 import json
+import os
+import socket
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -40,6 +42,28 @@ class Address:
         """Check the port."""
         if not 0 <= self.port <= 65535:
             raise InputError(f"port: expected 0 to 65535, found {self.port}")
+
+    def refused(self, why: str) -> SocketError:
+        """Return the error that says why nothing can listen here."""
+        return SocketError(f"{self.host}:{self.port}: cannot listen there ({why}); choose another --port or --host")
+
+    def require_free(self) -> None:
+        """Find out whether one could listen here, before a scene is built for it.
+
+        Raises:
+            MissingPackage: the Foxglove SDK is not installed.
+            SocketError: the port is taken, or the host is not this machine.
+        """
+        live_package("foxglove.websocket")
+        try:
+            family, kind, protocol, _, where = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)[0]
+            with socket.socket(family, kind, protocol) as probe:
+                if os.name != "nt":  # as the server does: a port that was let go of just now is free
+                    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind(where)
+                probe.listen(1)
+        except OSError as error:
+            raise self.refused(error.strerror or str(error)) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +117,7 @@ class Publisher(AbstractContextManager["Publisher"]):
                 message_backlog_size=_BACKLOG,
             )
         except RuntimeError as error:
-            why = str(error).rpartition("bind port: ")[2]
-            raise SocketError(
-                f"{address.host}:{address.port}: cannot listen there ({why}); choose another --port or --host"
-            ) from None
+            raise address.refused(str(error).rpartition("bind port: ")[2]) from None
         host = f"[{address.host}]" if ":" in address.host else address.host  # IPv6
         self.url = f"ws://{host}:{self._server.port}"
         """What to give to a client."""

@@ -19,7 +19,7 @@ from hedgerow.live.inbox import Inbox
 from hedgerow.live.point_cloud2 import encode
 from hedgerow.live.publisher import MAP_FRAME, POSES, SENSOR_FRAME, Address, ClientMessage, Publisher
 from hedgerow.live.request import SweepRequest, id_of, read_request
-from hedgerow.live.sweeps import beams_at, points_of
+from hedgerow.live.sweeps import beams_at, fired, points_of
 from hedgerow.live.transforms import encode_transform
 from hedgerow.sensor import Sensor
 from hedgerow.world import World
@@ -34,6 +34,12 @@ class _Waiting:
     came_s: float
 
 
+def require_room(max_waiting: int) -> None:
+    """Raise InputError unless at least one pose may wait."""
+    if max_waiting < 1:
+        raise InputError(f"max_waiting: expected at least 1, found {max_waiting}")
+
+
 class SweepServer(AbstractContextManager["SweepServer"]):
     """Answers from the moment it is made until it is closed, one pose after the other, in the order they came in."""
 
@@ -43,7 +49,7 @@ class SweepServer(AbstractContextManager["SweepServer"]):
         sensor: Sensor,
         address: Address | None = None,
         *,
-        noise: bool = True,
+        noise: bool | None = None,
         max_waiting: int = MAX_WAITING,
     ) -> None:
         """Start to listen.
@@ -52,15 +58,14 @@ class SweepServer(AbstractContextManager["SweepServer"]):
             world: what to fire at.
             sensor: what fires.
             address: where to listen. Default: this machine alone, port 8765.
-            noise: whether to add the sensor's own noise.
+            noise: whether to add the sensor's own noise. Default: not to a learned world, which has it.
             max_waiting: poses that may wait; when one more comes, the oldest is dropped with a message.
 
         Raises:
             MissingPackage, SocketError: it cannot listen.
             InputError: max_waiting below 1.
         """
-        if max_waiting < 1:
-            raise InputError(f"max_waiting: expected at least 1, found {max_waiting}")
+        require_room(max_waiting)
         self._world, self._sensor, self._noise, self._max_waiting = world, sensor, noise, max_waiting
         self._inbox = Inbox[_Waiting](max_waiting)
         self._last_log_ns = 0
@@ -120,8 +125,8 @@ class SweepServer(AbstractContextManager["SweepServer"]):
         number = self.n_answered if request.number is None else request.number
         trajectory = request.trajectory(stamp_ns, sensor.sweep_s)
         start_s = time.perf_counter()
-        log = self._world.fire(beams_at(sensor, trajectory, number, stamp_ns), request.seed, sensor=sensor)
-        log = sensor.degrade(log, request.seed) if self._noise else log
+        beams = beams_at(sensor, trajectory, number, stamp_ns)
+        log = fired(self._world, sensor, beams, request.seed, self._noise)
         fire_s = time.perf_counter() - start_s
         points = points_of(sensor, log, stamp_ns, misses=request.misses)
         cloud = encode(points, stamp_ns, SENSOR_FRAME, dense=not request.misses)

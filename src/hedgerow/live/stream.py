@@ -13,12 +13,12 @@ from hedgerow.frames import Trajectory
 from hedgerow.live.pace import Pace, Pacer
 from hedgerow.live.point_cloud2 import encode
 from hedgerow.live.publisher import MAP_FRAME, SENSOR_FRAME, Address, Publisher
-from hedgerow.live.stop import Stop
-from hedgerow.live.sweeps import beams_at, points_of, start_in_scan_ns
+from hedgerow.live.sweeps import beams_at, fired, points_of, start_in_scan_ns
 from hedgerow.live.transforms import encode_transform
 from hedgerow.log import Beams, Log
 from hedgerow.sensor import Sensor
 from hedgerow.sensor.driving import extent
+from hedgerow.stop import Stop
 from hedgerow.world import World
 
 _SAY_EVERY_S = 5.0
@@ -35,7 +35,7 @@ def stream_drive(
     n_sweeps: int | None = None,
     loop: bool = False,
     seed: int = 0,
-    noise: bool = True,
+    noise: bool | None = None,
     say: Callable[[str], object] = lambda line: None,
 ) -> tuple[Log, Pace]:
     """Fire sweep after sweep and send each when the sensor would have finished it.
@@ -50,7 +50,7 @@ def stream_drive(
         n_sweeps: how many. Default: to the end of the trajectory, or for ever.
         loop: begin again at the end of the trajectory; time, sweeps and pulses count on.
         seed: same seed, same sweeps.
-        noise: whether to add the sensor's own noise.
+        noise: whether to add the sensor's own noise. Default: not to a learned world, which has it.
         say: takes a line now and then. Default: nobody.
 
     Returns:
@@ -108,9 +108,8 @@ def _sweeps(
     return aimed()
 
 
-def _fired(world: World, sensor: Sensor, beams: Beams, shift_ns: int, seed: int, noise: bool) -> Log:
-    log = world.fire(beams, seed, sensor=sensor)
-    log = sensor.degrade(log, seed) if noise else log
+def _fired(world: World, sensor: Sensor, beams: Beams, shift_ns: int, seed: int, noise: bool | None) -> Log:
+    log = fired(world, sensor, beams, seed, noise)
     if shift_ns:
         log = replace(log, beams=Beams.trusted(beams.columns() | {"time_ns": beams.time_ns + shift_ns}))
     return log

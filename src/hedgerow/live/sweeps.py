@@ -11,12 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.frames import Pose, Trajectory
-from hedgerow.live.point_cloud2 import POINT
+from hedgerow.io.ros.point_cloud2 import point_rows
 from hedgerow.log import Beams, Log
+from hedgerow.physics.vegetation import VegetationResponse
 from hedgerow.sensor import Sensor
 from hedgerow.sensor.aim import Aim
 from hedgerow.sensor.driving import Drive
 from hedgerow.sensor.pattern import Pattern
+from hedgerow.world import World
+from hedgerow.world.learned import ElementWorld
 
 
 def start_in_scan_ns(pattern: Pattern, number: int) -> int:
@@ -42,6 +45,23 @@ def beams_at(sensor: Sensor, trajectory: Trajectory, number: int, start_ns: int)
     return Drive(sensor.config, sensor.pattern, trajectory, Pose(), begin_ns, number + 1, aim, threads=0).sweep(number)
 
 
+def fired(world: World, sensor: Sensor, beams: Beams, seed: int, noise: bool | None = None) -> Log:
+    """Fire beams through a world, with the noise of the sensor.
+
+    Args:
+        world: what to fire at.
+        sensor: what fires.
+        beams: map frame.
+        seed: same seed, same answer.
+        noise: whether to add the sensor's range noise, range steps and drop-outs. Default: not to a learned world,
+            which has them from the log that it was learned from.
+    """
+    log = world.fire(beams, seed, sensor=sensor)
+    inner = world.world if isinstance(world, VegetationResponse) else world
+    wanted = not isinstance(inner, ElementWorld) if noise is None else noise
+    return sensor.degrade(log, seed) if wanted else log
+
+
 def points_of(sensor: Sensor, log: Log, start_ns: int, *, misses: bool = False) -> NDArray[Any]:
     """Return the points of one sweep, made by `beams_at` or an exact drive, in the sensor's own frame.
 
@@ -64,11 +84,10 @@ def points_of(sensor: Sensor, log: Log, start_ns: int, *, misses: bool = False) 
     along_m = range_m[wanted]
     along_m = np.where(np.isinf(along_m), np.float32(np.nan), along_m)
     places = sensor.pattern.origin_m[rows][pulse] + along_m[:, None] * sensor.pattern.direction[rows][pulse]
-    points = np.empty(len(pulse), POINT)
-    for axis, name in enumerate("xyz"):
-        points[name] = places[:, axis]
     intensity = log.returns.intensity
-    points["intensity"] = np.nan if intensity is None else intensity.reshape(shape)[wanted]
-    points["ring"] = log.beams.ring[pulse]
-    points["time"] = (log.beams.time_ns[pulse] - start_ns) * 1e-9
-    return points
+    return point_rows(
+        places,
+        log.beams.ring[pulse],
+        (log.beams.time_ns[pulse] - start_ns) * 1e-9,
+        np.nan if intensity is None else intensity.reshape(shape)[wanted],
+    )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hedgerow.errors import InputError
 from hedgerow.evaluate.bearing import NO_RETURN, BearingHistogram, split
 from hedgerow.io.figure import new_figure
-from hedgerow.report.style import REAL, line_styles, plain_axes
+from hedgerow.report.style import REAL, WIDE_IN, add_bar, columns_for, line_styles, plain_axes
 
 _LEAST_RANGE_M = 0.6  # the cut-outs of 000 Fig. 14 are this high, and 5 deg wide
 _WIDTH_DEG = 5.0
@@ -48,40 +48,32 @@ def busiest_window(histogram: BearingHistogram) -> Window:
     return Window(best, (low, low + _WIDTH_DEG), (max(near - margin, 0.0), far + margin))
 
 
-def bearing_histograms(real: BearingHistogram, simulated: Mapping[str, BearingHistogram], window: Window) -> Any:
-    """Draw the histograms side by side, and below them all ranges of the middle bearing.
+def bearing_histograms(
+    real: BearingHistogram,
+    simulated: Mapping[str, BearingHistogram],
+    window: Window,
+    width_in: float = WIDE_IN,
+) -> Any:
+    """Draw the histograms side by side, and below them, if the window is of one ring, the ranges of its middle bearing.
 
     Args:
         real, simulated: of the same steps; the simulated ones by name.
         window: what to draw.
+        width_in: width of the figure.
 
     Returns:
         A matplotlib figure.
     """
-    from matplotlib.colors import LogNorm
-
     images = {name: bearing_image(each, window) for name, each in {"real": real, **simulated}.items()}
-    n_columns = min(len(images), 4)
-    n_rows = -(-len(images) // n_columns)
-    figure = new_figure(10, 2.6 * n_rows + 2.4)
-    above, below = figure.subfigures(2, 1, height_ratios=[2.6 * n_rows, 2.4])
-    grid = above.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False)
-    norm = LogNorm(1, max(2, *(int(image.max()) for image in images.values())))
-    extent = (*window.bearing_deg, *window.range_m)
-    shown: Any = None
-    for axes, (name, image) in zip(grid.flat, images.items(), strict=False):
-        shown = axes.imshow(
-            np.ma.masked_equal(image, 0), origin="lower", aspect="auto", extent=extent, norm=norm, cmap="viridis_r",
-            interpolation="nearest",
-        )  # fmt: skip
-        axes.set_title(name, fontsize="medium")
-    for axes in grid.flat[len(images) :]:
-        axes.set_visible(False)
-    for axes in grid[:, 0]:
-        axes.set_ylabel("range [m]")
-    for axes in grid[-1]:
-        axes.set_xlabel("bearing [deg]")
-    above.colorbar(shown, ax=grid, label="beams", pad=0.01)
+    n_rows = -(-len(images) // columns_for(len(images), width_in))
+    above_in = 2.4 * n_rows + (0.0 if width_in >= WIDE_IN else 0.8)
+    if window.ring is None:
+        figure = new_figure(width_in, above_in)
+        _draw_images(figure, images, window, width_in)
+        return figure
+    figure = new_figure(width_in, above_in + 2.4)
+    above, below = figure.subfigures(2, 1, height_ratios=[above_in, 2.4])
+    _draw_images(above, images, window, width_in)
     _draw_middle(below.subplots(), images, window)
     return figure
 
@@ -101,6 +93,29 @@ def bearing_image(histogram: BearingHistogram, window: Window) -> NDArray[np.int
         inside &= ring == window.ring
     flat = np.bincount((row * shape[1] + column)[inside], counts[inside], minlength=shape[0] * shape[1])
     return flat.reshape(shape).astype(np.int64)
+
+
+def _draw_images(figure: Any, images: Mapping[str, NDArray[np.int64]], window: Window, width_in: float) -> None:
+    from matplotlib.colors import LogNorm
+
+    n_columns = columns_for(len(images), width_in)
+    grid = figure.subplots(-(-len(images) // n_columns), n_columns, sharex=True, sharey=True, squeeze=False)
+    norm = LogNorm(1, max(2, *(int(image.max()) for image in images.values())))
+    extent = (*window.bearing_deg, *window.range_m)
+    shown: Any = None
+    for axes, (name, image) in zip(grid.flat, images.items(), strict=False):
+        shown = axes.imshow(
+            np.ma.masked_equal(image, 0), origin="lower", aspect="auto", extent=extent, norm=norm, cmap="viridis_r",
+            interpolation="nearest",
+        )  # fmt: skip
+        axes.set_title(name, fontsize="medium")
+    for axes in grid.flat[len(images) :]:
+        axes.set_visible(False)
+    for axes in grid[:, 0]:
+        axes.set_ylabel("range [m]")
+    for axes in grid[-1]:
+        axes.set_xlabel("bearing [deg]")
+    add_bar(figure, shown, grid, "beams", width_in)
 
 
 def _draw_middle(axes: Any, images: Mapping[str, NDArray[np.int64]], window: Window) -> None:

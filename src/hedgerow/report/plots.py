@@ -9,19 +9,19 @@ from hedgerow.evaluate import Comparison, Scores
 from hedgerow.evaluate.likelihood import HIGHEST, LOWEST, PER_DECADE
 from hedgerow.evaluate.range_histogram import RangeHistogram
 from hedgerow.io.figure import new_figure
-from hedgerow.report.style import REAL, line_styles, plain_axes
+from hedgerow.report.style import REAL, WIDE_IN, line_styles, plain_axes
 
 _SHOWN = 0.999  # share of the real returns that the range axis covers
 
 
-def range_histograms(scores: "Scores | Comparison") -> Any:
-    """Draw the histogram of all first ranges, real and simulated.
+def range_histograms(scores: "Scores | Comparison", width_in: float = WIDE_IN) -> Any:
+    """Draw the histogram of all first ranges, real and simulated, `width_in` wide.
 
     Returns:
         A matplotlib figure; `save_figure` writes it.
     """
     comparison = Comparison.of(scores)
-    figure = new_figure(10, 4)
+    figure = new_figure(width_in, min(4, 0.75 * width_in))
     axes = figure.subplots()
     plain_axes(axes)
     real = next(iter(comparison.scores.values())).histograms.real_ranges
@@ -35,8 +35,8 @@ def range_histograms(scores: "Scores | Comparison") -> Any:
     return figure
 
 
-def likelihood_histograms(scores: "Scores | Comparison") -> Any | None:
-    """Draw how many real beams have which likelihood, on logarithmic axes (000 Fig. 18).
+def likelihood_histograms(scores: "Scores | Comparison", width_in: float = WIDE_IN) -> Any | None:
+    """Draw how many real beams have which likelihood, on logarithmic axes (000 Fig. 18), `width_in` wide.
 
     Returns:
         A matplotlib figure, or None if no simulation knows likelihoods.
@@ -45,7 +45,7 @@ def likelihood_histograms(scores: "Scores | Comparison") -> Any | None:
     known = {name: each.histograms.likelihood for name, each in comparison.scores.items()}
     if not any(known.values()):
         return None
-    figure = new_figure(10, 4)
+    figure = new_figure(width_in, min(4, 0.75 * width_in))
     axes = figure.subplots()
     plain_axes(axes)
     edges = 10.0 ** np.linspace(LOWEST, HIGHEST, (HIGHEST - LOWEST) * PER_DECADE + 1)
@@ -55,7 +55,7 @@ def likelihood_histograms(scores: "Scores | Comparison") -> Any | None:
             axes.stairs(likelihood.counts, edges, label=name, linewidth=1.4, **style)
             occupied |= likelihood.counts > 0
     axes.set(xscale="log", yscale="log", ylabel="real beams")
-    axes.set(xlabel="likelihood: density [1/m] of a return, probability of none")
+    axes.set(xlabel="density [1/m] of a return, probability of none")
     shown = np.flatnonzero(occupied)
     axes.set_xlim(edges[max(shown[0] - 2, 0)], edges[min(shown[-1] + 3, len(edges) - 1)])
     axes.legend(frameon=False, fontsize="small")

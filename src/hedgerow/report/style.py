@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Colours of the plots: reality is black, each simulation has one colour in all of them."""
+"""Look of the plots: reality is black, each simulation has one colour in all of them; sizes for screen and phone."""
 
 from collections.abc import Iterable
 from typing import Any
 
+WIDE_IN = 10.0
+"""For screens and paper."""
+NARROW_IN = 4.4
+"""For phones: letters stay readable where the figure is 360 pixels wide."""
 REAL = "0.15"
 NO_RETURN = "0.8"
 # Okabe and Ito: told apart by colour-blind people too; yellow left out, it is too light for lines.
@@ -24,3 +28,17 @@ def plain_axes(axes: Any) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(color="0.9", linewidth=0.6)
     axes.set_axisbelow(True)
+
+
+def columns_for(n_panels: int, width_in: float) -> int:
+    """Return how many panels to draw side by side, so that no row is left nearly empty."""
+    if width_in < WIDE_IN:
+        return 1 if n_panels <= 3 else 2
+    return n_panels if n_panels <= 3 else 2 if n_panels == 4 else 3
+
+
+def add_bar(figure: Any, shown: Any, axes: Any, label: str, width_in: float) -> None:
+    """Add a colour bar: to the right, or below where there is no room beside."""
+    beside = width_in >= WIDE_IN
+    shape = {"shrink": 0.8} if beside else {"shrink": 0.9, "aspect": 30}
+    figure.colorbar(shown, ax=axes, label=label, location="right" if beside else "bottom", pad=0.01, **shape)

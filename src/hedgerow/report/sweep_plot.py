@@ -10,35 +10,36 @@ from numpy.typing import NDArray
 
 from hedgerow.io.figure import new_figure
 from hedgerow.log import Log
-from hedgerow.report.style import NO_RETURN
+from hedgerow.report.style import NO_RETURN, WIDE_IN, add_bar, columns_for
 from hedgerow.view.sweep import range_image
 
 _SHOWN = 98  # percentile of the real returns at which axes and colours end
 _GAP_DEG = 30.0  # a wider gap between beams is cut out of range images
 
 
-def sweeps_from_above(sweeps: Mapping[str, Log]) -> Any:
+def sweeps_from_above(sweeps: Mapping[str, Log], width_in: float = WIDE_IN) -> Any:
     """Draw sweeps from above, coloured by height.
 
     Args:
         sweeps: by name; the first is the real one and sets the area and the colours.
+        width_in: width of the figure.
 
     Returns:
         A matplotlib figure.
     """
     real = next(iter(sweeps.values()))
-    points, sensor = _first_points(real), real.beams.origin_m.mean(axis=0)
+    points, sensor = first_points(real), real.beams.origin_m.mean(axis=0)
     middle, half_m = _area_m(points[:, :2] - sensor[:2])
     low, high = np.percentile(points[:, 2], [1, 99]) if len(points) else (0.0, 1.0)
-    n_columns = min(len(sweeps), 2 if len(sweeps) in (2, 4) else 3)
+    n_columns = columns_for(len(sweeps), width_in)
     n_rows = -(-len(sweeps) // n_columns)
-    side = 10 / n_columns
-    figure = new_figure(10, side * n_rows * 0.95 + 0.4)
+    side = (width_in - (1.0 if width_in >= WIDE_IN else 0.5)) / n_columns
+    figure = new_figure(width_in, side * n_rows + (0.4 if width_in >= WIDE_IN else 1.2))
     grid = figure.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False)
     size = float(np.clip(4e4 / max(len(points), 1), 0.5, 12))
     dots: Any = None
     for axes, (name, log) in zip(grid.flat, sweeps.items(), strict=False):
-        points = _first_points(log)
+        points = first_points(log)
         points = points[np.argsort(points[:, 2])]  # what is higher covers what is lower, as from above
         x, y, z = (points - [*sensor[:2], 0.0]).T
         dots = axes.scatter(x, y, c=z, s=size, vmin=low, vmax=high, cmap="viridis", linewidths=0)
@@ -53,15 +54,16 @@ def sweeps_from_above(sweeps: Mapping[str, Log]) -> Any:
         axes.set_xlabel("x from the sensor [m]")
     for axes in grid[:, 0]:
         axes.set_ylabel("y [m]")
-    figure.colorbar(dots, ax=grid, label="height [m]", pad=0.01, shrink=0.7)
+    add_bar(figure, dots, grid, "height [m]", width_in)
     return figure
 
 
-def range_images(sweeps: Mapping[str, Log]) -> Any | None:
+def range_images(sweeps: Mapping[str, Log], width_in: float = WIDE_IN) -> Any | None:
     """Draw sweeps as range images, one below the other.
 
     Args:
         sweeps: by name; the first is the real one and sets the colours.
+        width_in: width of the figure.
 
     Returns:
         A matplotlib figure, or None if the sensor has a single ring.
@@ -73,7 +75,7 @@ def range_images(sweeps: Mapping[str, Log]) -> Any | None:
         return None
     near_m, far_m = _colour_span_m(real)
     view = _View.of(real)
-    figure = new_figure(10, 1.35 * len(sweeps) + 0.5)
+    figure = new_figure(width_in, 1.35 * len(sweeps) + (0.5 if width_in >= WIDE_IN else 1.1))
     grid = figure.subplots(len(sweeps), 1, sharex=True, squeeze=False)[:, 0]
     shown: Any = None
     for axes, (name, log) in zip(grid, sweeps.items(), strict=True):
@@ -86,11 +88,12 @@ def range_images(sweeps: Mapping[str, Log]) -> Any | None:
         axes.set_title(name, fontsize="medium", loc="left")
         axes.set_yticks([])
     grid[-1].set_xlabel("azimuth [deg]; grey: no return")
-    figure.colorbar(shown, ax=list(grid), label="range [m]", pad=0.01)
+    add_bar(figure, shown, list(grid), "range [m]", width_in)
     return figure
 
 
-def _first_points(log: Log) -> NDArray[np.float64]:
+def first_points(log: Log) -> NDArray[np.float64]:
+    """Return the (M, 3) first returns in map coordinates [m]."""
     hit = np.isfinite(log.returns.first_m)
     along = log.returns.first_m[hit].astype(np.float64)[:, None] * log.beams.direction[hit]
     return log.beams.origin_m[hit] + along

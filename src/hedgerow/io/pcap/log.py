@@ -29,7 +29,7 @@ def open_log(path: str | Path, options: ReadOptions) -> FiringSource:
     path = Path(path)
     capture = Capture(path)
     metadata = _metadata_path(path, options)
-    if metadata is None:
+    if metadata is None or metadata.suffix.lower() in (".yaml", ".yml"):
         return _velodyne(path, capture, options)
     try:
         sweeps = OusterSweeps(capture, OusterMetadata.read(metadata))
@@ -44,12 +44,12 @@ def open_log(path: str | Path, options: ReadOptions) -> FiringSource:
 def velodyne_settings(sweeps: VelodyneSweeps) -> Settings:
     """Return what all sweeps of a Velodyne have in common."""
     name = sweeps.model.name
-    return _settings(name, _limits(name), 2 if sweeps.dual else 1, sweeps.clock.notes())
+    return _settings(name, _limits(name), 1 + sweeps.dual, sweeps.clock.notes())
 
 
 def _velodyne(path: Path, capture: Capture, options: ReadOptions) -> FiringSource:
     try:
-        sweeps = VelodyneSweeps(str(path), capture.datagrams, options.sensor)
+        sweeps = VelodyneSweeps(str(path), capture.datagrams, options.sensor, options.metadata)
     except FileError as error:
         if "holds no data packets" not in str(error):
             raise

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from hedgerow.errors import FileError
+from hedgerow.io.whole_file import read_text
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Angle = Annotated[float, Field(ge=-360, le=360, allow_inf_nan=False)]
@@ -105,9 +106,7 @@ class OusterMetadata:
             FileError: it cannot be read, is no JSON, or lacks something; names the field.
         """
         try:
-            content: object = json.loads(Path(path).read_text(encoding="utf-8"))
-        except OSError as error:
-            raise FileError(f"{path}: cannot read ({error.strerror or error})") from error
+            content: object = json.loads(read_text(Path(path)))
         except (ValueError, RecursionError) as error:
             raise FileError(f"{path}: is no JSON ({error}); expected the metadata of an Ouster lidar") from None
         if not isinstance(content, dict):

@@ -60,14 +60,7 @@ def nominal(sensor: "Sensor") -> Nominal | None:
     turn_s = 1 / sensor.rate_hz
     slot_s = turn_s / config.slots_per_turn if config.slots_per_turn else (config.slot_us or 0) * 1e-6
     late = np.asarray(group.time_us or [0.0] * n) * 1e-6 / turn_s * _TURN * sign
-    azimuth = np.deg2rad(group.azimuth_deg or [0.0] * n)
-    lasers = Lasers(
-        elevation_rad=np.deg2rad(group.elevation_deg),
-        up_m=np.asarray(group.up_mm or [0.0] * n) * 1e-3,
-        left_m=np.asarray(group.left_mm or [0.0] * n) * 1e-3 * np.cos(azimuth),
-        azimuth_rad=azimuth + late,
-        step_rad=slot_s / turn_s * _TURN,
-    )
+    lasers = Lasers.of_group(group, slot_s / turn_s * _TURN, late)
     order = np.argsort(-lasers.elevation_rad, kind="stable")
     encoder = sensor.config.encoder_step_deg
     steps = (*([np.deg2rad(encoder)] if encoder else []), lasers.step_rad)

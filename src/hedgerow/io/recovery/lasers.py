@@ -8,9 +8,13 @@ sweep of a few thousand points per laser: up to rounding (millimetres in KITTI's
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from hedgerow.sensor.pattern_config import Group
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -36,6 +40,25 @@ class Lasers:
     """(K,) to the rotor, counter-clockwise; with it, points that were fired together have one rotor angle."""
     step_rad: float
     """Rotor angles are multiples of this."""
+
+    @classmethod
+    def of_group(cls, group: "Group", step_rad: float, late_rad: Floats | float = 0.0) -> "Lasers":
+        """Take the lasers of a group of the catalogue.
+
+        Args:
+            group: of a spinning sensor.
+            step_rad: as above.
+            late_rad: (K,) how far the rotor turns, counter-clockwise, before each fires.
+        """
+        n = len(group.elevation_deg)
+        azimuth = np.deg2rad(group.azimuth_deg or [0.0] * n)
+        return cls(
+            elevation_rad=np.deg2rad(group.elevation_deg),
+            up_m=np.asarray(group.up_mm or [0.0] * n) * 1e-3,
+            left_m=np.asarray(group.left_mm or [0.0] * n) * 1e-3 * np.cos(azimuth),
+            azimuth_rad=azimuth + late_rad,
+            step_rad=step_rad,
+        )
 
     def __len__(self) -> int:
         """Count the lasers."""

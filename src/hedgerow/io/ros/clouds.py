@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import FileError
 from hedgerow.io.firings import Firings
+from hedgerow.io.organised import Points
 from hedgerow.io.ros.bag import Bag, Message
-from hedgerow.io.ros.points import Points, points_of
+from hedgerow.io.ros.points import points_of
 
 CLOUD = "sensor_msgs/msg/PointCloud2"
 NO_RETURN = "/no_return"

@@ -2,11 +2,12 @@
 """Open a bag as a log: one PointCloud2 message is one sweep, packets of a Velodyne are cut into turns.
 
 Missing returns: known from packets and from bags that Hedgerow wrote; from the empty cells of organised clouds, with
-directions worked out (grid.py); of other clouds recovered from the points, if the lidar is said (recovery/).
+directions worked out (organised.py); of other clouds recovered from the points, if the lidar is said (recovery/).
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +96,8 @@ def _packets(bag: Bag, name: str, poses: PoseSource, options: ReadOptions) -> Sw
             poses.add(message)
         elif not frame:
             frame = bag.header(message).frame
-    sweeps = VelodyneSweeps(f"{bag.path}, {name}", lambda position: _unpacked(bag, name, position), options.sensor)
+    where, packets = f"{bag.path}, {name}", partial(_unpacked, bag, name)
+    sweeps = VelodyneSweeps(where, packets, options.sensor, options.metadata)
     trajectory = poses.trajectory(frame, sweeps.start_ns, sweeps.end_ns)
     if options.trajectory is None:
         trajectory = stretched(trajectory, 200_000_000)

@@ -7,11 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.io.ros.point_cloud2 import fields_of, point_rows
 from hedgerow.log import Log
-
-_FIELDS = [("x", "<f4"), ("y", "<f4"), ("z", "<f4"), ("intensity", "<f4"), ("ring", "<u2"), ("time", "<f4")]
-_CODES = {"<f4": 7, "<u2": 4}
-_OFFSETS = {"x": 0, "y": 4, "z": 8, "intensity": 12, "ring": 16, "time": 18, "label": 22}
 
 Transform = tuple[int, str, str, NDArray[np.float64], NDArray[np.float64]]
 """Stamp [ns], parent, child, position, quaternion x y z w."""
@@ -29,20 +26,15 @@ def cloud_rows(
         returned: mask of the returns that they are, or None for pulses without any.
         start_ns: time that the field `time` counts from.
     """
-    has_label = sweep.returns.label is not None and returned is not None
-    fields = [*_FIELDS, ("label", "<u2")] if has_label else _FIELDS
-    names, formats = zip(*fields, strict=True)
-    layout = np.dtype({"names": names, "formats": formats, "offsets": [_OFFSETS[name] for name in names]})
-    rows = np.zeros(len(xyz), layout)
-    for k, axis in enumerate("xyz"):
-        rows[axis] = xyz[:, k]
-    rows["ring"] = sweep.beams.ring[pulse]
-    rows["time"] = (sweep.beams.time_ns[pulse] - start_ns) * 1e-9
-    if returned is not None and sweep.returns.intensity is not None:
-        rows["intensity"] = sweep.returns.intensity[returned]
-    if has_label and sweep.returns.label is not None:
-        rows["label"] = sweep.returns.label[returned]
-    return rows
+    time_s = (sweep.beams.time_ns[pulse] - start_ns) * 1e-9
+    intensity, label = sweep.returns.intensity, sweep.returns.label
+    return point_rows(
+        xyz,
+        sweep.beams.ring[pulse],
+        time_s,
+        0 if returned is None or intensity is None else intensity[returned],
+        None if returned is None or label is None else label[returned],
+    )
 
 
 class Messages:
@@ -64,10 +56,9 @@ class Messages:
 
     def cloud(self, stamp_ns: int, frame: str, rows: NDArray[np.void]) -> Any:
         """Make a PointCloud2 of a structured array."""
-        fields = rows.dtype.fields or {}
         described = [
-            self._make("sensor_msgs/msg/PointField", name=name, offset=int(at), datatype=_CODES[kind.str], count=1)
-            for name, (kind, at, *_) in fields.items()
+            self._make("sensor_msgs/msg/PointField", name=name, offset=offset, datatype=number, count=count)
+            for name, offset, number, count in fields_of(rows.dtype)
         ]
         return self._make(
             "sensor_msgs/msg/PointCloud2",

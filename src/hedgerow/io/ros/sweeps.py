@@ -19,12 +19,11 @@ from hedgerow.io.clouds import Cloud, CloudSource, Frame, Plan
 from hedgerow.io.firings import Firings, FiringSource
 from hedgerow.io.folder_plan import known_sensor
 from hedgerow.io.options import ReadOptions
+from hedgerow.io.organised import Points, is_organised, organised_source
 from hedgerow.io.placing import uncompensated
 from hedgerow.io.recovery.fit import first_lasers, nominal
 from hedgerow.io.recovery.sweeps import NotRecovered
-from hedgerow.io.ros import grid
 from hedgerow.io.ros.clouds import CloudTopic, pulses_of, returns_per_pulse
-from hedgerow.io.ros.points import Points
 from hedgerow.io.source import Settings, SweepSource
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ class CloudRecording:
         if self.topic.misses is not None and self.is_ours and self.options.recover != "no":
             return known._told()
         reason = ""
-        if grid.is_organised(first) and self.options.recover != "no":
+        if is_organised(first) and self.options.recover != "no":
             try:
                 return known._organised(chosen)
             except NotRecovered as error:
@@ -106,18 +105,9 @@ class CloudRecording:
 
     def _organised(self, chosen: list[int]) -> FiringSource:
         """Read clouds with a cell for every firing. Raises NotRecovered if those looked at are none."""
-
-        def filled(number: int) -> grid.Filled:
-            points = grid.by_laser(self._raw(number))
-            return grid.fill(points, *self._span(number, points))
-
-        def load(number: int) -> Firings:
-            try:
-                return filled(number).firings
-            except NotRecovered as error:
-                raise FileError(f"{self.path}, sweep {number}: {error}; read it with recover=no") from None
-
-        return self._fired(load, _quality([filled(number) for number in chosen]), 1)
+        settings = replace(self.settings, metadata=self.settings.metadata | {"motion": self._motion()})
+        count = len(self.topic.entries)
+        return organised_source(self.path, settings, self.trajectory, count, self._raw, self._span, chosen)
 
     def _bare(self, first: Points, reason: str) -> CloudSource:
         """Read clouds that hold nothing but points."""
@@ -155,7 +145,9 @@ def _cloud(points: Points) -> Cloud:
         return None if values is None else values[hit]
 
     ring = None if points.ring is None else np.clip(points.ring[hit], 0, 65535).astype(np.uint16)
-    return Cloud(points.xyz[hit], chosen(points.intensity), chosen(points.label), ring, chosen(points.time_ns))
+    n_left_out = hit.size - int(np.count_nonzero(hit))
+    xyz, time_ns = points.xyz[hit], chosen(points.time_ns)
+    return Cloud(xyz, chosen(points.intensity), chosen(points.label), ring, time_ns, n_left_out=n_left_out)
 
 
 def _start_rad(points: Points, sensor: "Sensor | None") -> float:
@@ -174,12 +166,3 @@ def _start_rad(points: Points, sensor: "Sensor | None") -> float:
         laser = first_lasers(xyz, known, ring)[rows]
         angle = known.lasers.rotor_rad(xyz[rows], laser)
     return float(np.angle(np.exp(1j * angle).sum()))
-
-
-def _quality(filled: list[grid.Filled]) -> dict[str, Any]:
-    rms_deg = float(np.rad2deg(np.sqrt(np.mean([each.rms_rad**2 for each in filled]))))
-    share = float(np.mean([each.share_empty for each in filled]))
-    summary = (
-        f"kept, {share:.1%} of the cells of the organised clouds are empty; directions {rms_deg:.3f} degrees rms off"
-    )
-    return {"method": "organised cloud", "rms_deg": round(rms_deg, 5), "empty": round(share, 5), "summary": summary}

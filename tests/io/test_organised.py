@@ -6,42 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bag_maker import OUSTER, START_NS, VELODYNE, Maker, rows_of
+from pcd_maker import N_COLUMNS, N_LASERS, lidar, organised, pcd_folder, write_pcd
 
 import hedgerow as hr
 from hedgerow.errors import FileError
 
 BSD = Path(__file__).resolve().parents[3] / "shared" / "data" / "ouster_bsd"
 STANDING = {"static": True}
-N_LASERS, N_COLUMNS = 16, 200
-
-
-def lidar(seed=1):
-    """Directions (lasers, columns, 3), times and ranges of a lidar that is in no catalogue."""
-    rng = np.random.default_rng(seed)
-    elevation = np.deg2rad(np.linspace(15, -15, N_LASERS))[:, None]
-    azimuth = -np.linspace(0, 2 * np.pi, N_COLUMNS, endpoint=False) + np.deg2rad(rng.uniform(-3, 3, (N_LASERS, 1)))
-    flat = np.cos(elevation)
-    up = np.broadcast_to(np.sin(elevation), azimuth.shape)
-    unit = np.stack([flat * np.cos(azimuth), flat * np.sin(azimuth), up], axis=-1)
-    time_ns = np.arange(N_COLUMNS) * 500_000 + np.arange(N_LASERS)[:, None] * 2_000
-    range_m = rng.uniform(2, 50, azimuth.shape)
-    range_m[rng.random(azimuth.shape) < 0.4] = np.nan
-    range_m[:, 60:75] = np.nan  # nothing at all, as towards the sky
-    range_m[:, :3] = range_m[:, -4:] = np.nan
-    return unit, time_ns, range_m
-
-
-def organised(blank=np.nan, fields=OUSTER):
-    unit, time_ns, range_m = lidar()
-    rows = rows_of(fields, unit.shape[:2])
-    for k, axis in enumerate("xyz"):
-        rows[axis] = np.where(np.isnan(range_m), blank, unit[..., k] * range_m)
-    rows["ring"] = np.arange(N_LASERS)[:, None]
-    if fields is OUSTER:
-        rows["t"] = time_ns
-    else:
-        rows["time"] = time_ns * 1e-9
-    return rows
 
 
 def read(tmp_path, rows, **options):
@@ -115,3 +86,63 @@ def test_directions_of_a_real_lidars_missing_returns(tmp_path, name, rms_deg):
     off = np.linalg.norm(log.beams.direction - unit[log.beams.ring, column], axis=1)[missed]
     assert np.rad2deg(np.sqrt(np.mean(off**2))) < rms_deg
     assert source.metadata["recovery"]["rms_deg"] < rms_deg
+
+
+@pytest.mark.parametrize("fields", [OUSTER, VELODYNE], ids=["nanoseconds", "seconds"])
+def test_organised_pcd_files_keep_their_missing_returns(tmp_path, fields):
+    folder, drive = pcd_folder(tmp_path, organised(fields=fields))
+    source = hr.open_log(folder, trajectory=drive, max_range_m=60)
+    log = source.read(1)
+    unit, time_ns, range_m = lidar()
+    order = np.argsort(time_ns.ravel(), kind="stable")
+    missing = np.isnan(range_m.ravel()[order])
+    assert len(log) == N_LASERS * N_COLUMNS
+    np.testing.assert_array_equal(np.isinf(log.returns.range_m), missing)
+    np.testing.assert_allclose(log.returns.range_m[~missing], range_m.ravel()[order][~missing], rtol=1e-5)
+    off = np.linalg.norm(log.beams.direction - unit.reshape(-1, 3)[order], axis=1)
+    assert np.rad2deg(off[missing].max()) < 0.01  # the model is exact here; float32 points
+    # the sensor moves by 1 m in 0.1 s, and every pulse has its own time and place
+    since_ns = log.beams.time_ns - (START_NS + 100_000_000)
+    np.testing.assert_allclose(since_ns, time_ns.ravel()[order], atol=300)
+    np.testing.assert_allclose(log.beams.origin_m[:, 0], 2 + since_ns * 1e-8, atol=1e-3)
+    assert source.metadata["recovery"]["method"] == "organised cloud"
+    assert source.metadata["recovery"]["rms_deg"] < 0.01
+    assert source.metadata["motion"] == "raw"
+    bare = hr.open_log(folder, trajectory=drive, max_range_m=60, recover="no").read(1)
+    assert len(bare) == np.count_nonzero(~missing)
+
+
+def test_a_single_organised_pcd_file_is_seen_from_its_scanner(tmp_path):
+    rows, scanner_m = organised(), np.array([500_000.0, 5_000_000.0, 30.0])
+    wide = np.zeros(rows.shape, [("x", "<f8"), ("y", "<f8"), ("z", "<f8"), ("ring", "<u2")])
+    unit, _, range_m = lidar()
+    for k, axis in enumerate("xyz"):
+        wide[axis] = unit[..., k] * range_m + scanner_m[k]
+    wide["ring"] = rows["ring"]
+    write_pcd(tmp_path / "x.pcd", wide)
+    log = hr.read_log(tmp_path / "x.pcd", scanner_m=scanner_m.tolist(), max_range_m=60)
+    assert len(log) == rows.size
+    assert np.count_nonzero(np.isinf(log.returns.range_m)) == np.count_nonzero(np.isnan(range_m))
+    # float32 heights of the lasers, which the fit does not put at exactly 0
+    np.testing.assert_allclose(log.beams.origin_m + log.map_origin_m, np.tile(scanner_m, (len(log), 1)), atol=2e-3)
+    plain = hr.read_log(tmp_path / "x.pcd", scanner_m=scanner_m.tolist(), recover="no")
+    assert len(plain) == np.count_nonzero(np.isfinite(range_m))
+
+
+def test_pcd_cells_in_no_order_are_plain_points(tmp_path):
+    rows = organised()
+    mixed = np.random.default_rng(1).permutation(rows.ravel()).reshape(rows.shape)
+    folder, drive = pcd_folder(tmp_path, mixed)
+    source = hr.open_log(folder, trajectory=drive)
+    assert "off the grid" in source.metadata["organised"]
+    assert np.isfinite(source.read().returns.range_m).all()
+    with pytest.raises(FileError, match="empty cells cannot be told where they point"):
+        hr.open_log(folder, trajectory=drive, recover="yes")
+
+
+def test_an_unorganised_file_among_organised_ones_is_named(tmp_path):
+    rows = organised()
+    folder, drive = pcd_folder(tmp_path, rows)
+    write_pcd(folder / f"{(START_NS + 50_000_000) / 1e9:.6f}.pcd", rows.reshape(1, -1))
+    with pytest.raises(FileError, match=r"050000\.pcd: has one row of points, but .* is organised; use recover=no"):
+        hr.open_log(folder, trajectory=drive)

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stop: the first Ctrl-C ends a stream between two sweeps, so that a record of it stays whole."""
+"""Stop: Ctrl-C that ends something where it does no harm, as a stream between two sweeps.
+
+`undisturbed` is for calls into libraries that lose an interrupt in an error of their own.
+"""
 
 import signal
 import threading
-from contextlib import AbstractContextManager
+from collections.abc import Generator
+from contextlib import AbstractContextManager, contextmanager
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -47,3 +51,12 @@ class Stop(AbstractContextManager["Stop"]):
         if self.asked:
             raise KeyboardInterrupt
         self.ask()
+
+
+@contextmanager
+def undisturbed() -> Generator[None]:
+    """Let Ctrl-C wait until the block ends. Raises KeyboardInterrupt then."""
+    with Stop() as stop:
+        yield
+    if stop.asked:
+        raise KeyboardInterrupt

@@ -6,16 +6,20 @@ and a delay, all cells of a column the angle of the rotor and the time. How well
 tells how sure the directions of the empty ones are.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.io.firings import Firings
+from hedgerow.errors import FileError
+from hedgerow.frames import Trajectory
+from hedgerow.io.firings import Firings, FiringSource
 from hedgerow.io.recovery.lasers import fit_line
 from hedgerow.io.recovery.sweeps import NotRecovered
-from hedgerow.io.ros.points import Points
+from hedgerow.io.source import Settings
 
 SURE_RAD = np.deg2rad(0.3)
 """Root mean square error of the directions above which empty cells are not believed: about a step of most lidars."""
@@ -27,12 +31,77 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Points:
+    """The points of one cloud; shape (height, width)."""
+
+    xyz: NDArray[np.float64]
+    """(H, W, 3) frame of the cloud [m]; NaN or zero is no return."""
+    intensity: NDArray[np.float32] | None
+    ring: NDArray[np.int64] | None
+    time_ns: NDArray[np.int64] | None
+    label: NDArray[np.uint16] | None
+
+    @property
+    def hit(self) -> NDArray[np.bool_]:
+        """(H, W) whether there is a point."""
+        return np.isfinite(self.xyz).all(axis=-1) & (np.abs(self.xyz).max(axis=-1, initial=0) > 1e-3)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Filled:
     """The firings of a sweep, and how far the model of the grid is off where there are points."""
 
     firings: Firings
     rms_rad: float
     share_empty: float
+
+
+def organised_source(
+    path: Path,
+    settings: Settings,
+    trajectory: Trajectory,
+    count: int,
+    load: Callable[[int], Points],
+    span_ns: Callable[[int, Points], tuple[int, int]],
+    looked_at: Sequence[int],
+) -> FiringSource:
+    """Make a log of organised clouds.
+
+    Args:
+        path: of the recording.
+        settings: sensor name, limits, map origin, arrays; what is known about missing returns is noted here.
+        trajectory: T_map_sensor.
+        count: how many clouds there are.
+        load: gives a cloud by its number, in the sensor frame of the instant of each point.
+        span_ns: tells when a cloud began and ended.
+        looked_at: clouds that must keep to the grid, or nothing is made of it.
+
+    Raises:
+        NotRecovered: those looked at do not.
+    """
+
+    def filled(number: int) -> Filled:
+        points = by_laser(load(number))
+        return fill(points, *span_ns(number, points))
+
+    def firings(number: int) -> Firings:
+        try:
+            return filled(number).firings
+        except NotRecovered as error:
+            raise FileError(f"{path}, sweep {number}: {error}; read it with recover=no") from None
+
+    recovery = _quality([filled(number) for number in looked_at])
+    settings = replace(settings, n_per_pulse=1, metadata=settings.metadata | {"recovery": recovery})
+    return FiringSource(path, settings, trajectory, range(count), firings)
+
+
+def _quality(filled: list[Filled]) -> dict[str, Any]:
+    rms_deg = float(np.rad2deg(np.sqrt(np.mean([each.rms_rad**2 for each in filled]))))
+    share = float(np.mean([each.share_empty for each in filled]))
+    summary = (
+        f"kept, {share:.1%} of the cells of the organised clouds are empty; directions {rms_deg:.3f} degrees rms off"
+    )
+    return {"method": "organised cloud", "rms_deg": round(rms_deg, 5), "empty": round(share, 5), "summary": summary}
 
 
 def is_organised(points: Points) -> bool:

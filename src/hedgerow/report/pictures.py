@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pictures of a report: one sweep, real beside simulated, and the plots, each drawn for screens and for phones."""
+
+import base64
+import io
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from hedgerow.errors import InputError
+from hedgerow.evaluate import Comparison
+from hedgerow.evaluate.bearing import BearingHistogram, Directions
+from hedgerow.evaluate.sources import HasSweeps, Recording, Simulated, answers_of
+from hedgerow.log import Log, Returns
+from hedgerow.report.bearing_plot import Window, bearing_histograms, busiest_window
+from hedgerow.report.perspective_plot import sweeps_in_perspective
+from hedgerow.report.plots import likelihood_histograms, range_histograms
+from hedgerow.report.style import NARROW_IN, WIDE_IN
+from hedgerow.report.sweep_plot import range_images, sweeps_from_above
+
+_WIDTH_PX = {WIDE_IN: 1300, NARROW_IN: 780}
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """One figure as data addresses."""
+
+    wide: str
+    narrow: str
+    caption: str
+
+
+def one_sweep(real: HasSweeps, named: Mapping[str, Simulated], sweep: int | None, seed: int) -> dict[str, Log]:
+    """Return one sweep of the real log, as "real", and of every simulation.
+
+    Args:
+        real: the real log.
+        named: the simulations; the real beams are fired at those that are worlds.
+        sweep: its number. Default: the middle one.
+        seed: for firing.
+
+    Raises:
+        InputError: no such sweep.
+    """
+    number = _middle(real) if sweep is None else sweep
+    seen = _read("real", real, number)
+    drawn = {"real": seen}
+    for name, source in named.items():
+        if isinstance(source, HasSweeps) and not hasattr(source, "fire"):
+            source = _read(name, source, number)
+        [answer] = answers_of(name, source, [seen], seed)
+        drawn[name] = seen.with_returns(Returns(answer.range_m))
+    return drawn
+
+
+def pictures_of_sweep(sweeps: Mapping[str, Log]) -> list[Picture]:
+    """Draw a sweep, real beside simulated."""
+    number = sweeps["real"].beams.sweep[0]
+    candidates = (
+        _picture(
+            lambda width_in: sweeps_in_perspective(sweeps, width_in),
+            "jpg",
+            f"Sweep {number}, seen by a camera behind the sensor; the colour is the height.",
+        ),
+        _picture(lambda width_in: range_images(sweeps, width_in), "png", f"Sweep {number} as the sensor sees it."),
+        _picture(
+            lambda width_in: sweeps_from_above(sweeps, width_in),
+            "jpg",
+            f"Sweep {number} from above; a red cross marks the sensor.",
+        ),
+    )
+    return [each for each in candidates if each is not None]
+
+
+def plots(comparison: Comparison, sweeps: Mapping[str, Log]) -> Iterator[Picture]:
+    """Draw the plots of the papers that apply."""
+    candidates = (
+        _picture(
+            lambda width_in: range_histograms(comparison, width_in),
+            "svg",
+            "How far the beams reach: share of all beams by first range.",
+        ),
+        _bearings(comparison, sweeps),
+        _picture(
+            lambda width_in: likelihood_histograms(comparison, width_in),
+            "svg",
+            "How likely each world finds the real beams; more weight to the right is better.",
+        ),
+    )
+    return (each for each in candidates if each is not None)
+
+
+def _bearings(comparison: Comparison, sweeps: Mapping[str, Log]) -> Picture | None:
+    first = next(iter(comparison.scores.values())).histograms
+    if (fine := first.real_bearing) is not None:
+        window = busiest_window(fine)
+        simulated = {name: each.histograms.simulated_bearing for name, each in comparison.scores.items()}
+        known = {name: each for name, each in simulated.items() if each is not None}
+        caption = f"Ring {window.ring}: histograms of bearing and range of all sweeps, and of the middle bearing alone."
+        return _picture(lambda width_in: bearing_histograms(fine, known, window, width_in), "png", caption)
+    directions = Directions(1.0)
+    coarse = {name: BearingHistogram(directions, 0.25) for name in sweeps}
+    for name, log in sweeps.items():
+        coarse[name].add(directions.of(log.beams), log.returns.first_m)
+    finite = sweeps["real"].returns.first_m[np.isfinite(sweeps["real"].returns.first_m)]
+    if len(finite) == 0:
+        return None
+    window = Window(None, (-180.0, 180.0), (0.0, float(np.percentile(finite, 97)) + 0.25))
+    caption = f"Sweep {sweeps['real'].beams.sweep[0]}: beams by bearing and range, all rings."
+    real = coarse.pop("real")
+    return _picture(lambda width_in: bearing_histograms(real, coarse, window, width_in), "png", caption)
+
+
+def _picture(draw: Callable[[float], Any | None], kind: str, caption: str) -> Picture | None:
+    wide = draw(WIDE_IN)
+    if wide is None:
+        return None
+    return Picture(_embedded(wide, kind, WIDE_IN), _embedded(draw(NARROW_IN), kind, NARROW_IN), caption)
+
+
+def _embedded(figure: Any, kind: str, width_in: float) -> str:
+    buffer = io.BytesIO()
+    # Without a date the same data gives the same file.
+    settings = {
+        "svg": {"metadata": {"Date": None}},
+        "png": {"metadata": {"Software": None}},
+        "jpg": {"pil_kwargs": {"quality": 88}},  # scattered points: a third of the bytes of png
+    }
+    figure.savefig(buffer, format=kind, dpi=_WIDTH_PX[width_in] / width_in, **settings[kind])
+    mime = {"png": "image/png", "svg": "image/svg+xml", "jpg": "image/jpeg"}[kind]
+    return f"data:{mime};base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}"
+
+
+def _middle(real: HasSweeps) -> int:
+    numbers = np.asarray(cast("Any", real).sweeps)
+    if len(numbers) == 0:
+        raise InputError("real: the log has no beams; there is nothing to draw")
+    return int(numbers[len(numbers) // 2])
+
+
+def _read(name: str, source: Recording, number: int) -> Log:
+    # A log on the disk reads the sweep alone; one in memory selects it.
+    log: Log = cast("Any", source).select(sweep=number) if isinstance(source, Log) else cast("Any", source).read(number)
+    if len(log) == 0:
+        raise InputError(f"{name}: has no sweep {number} to draw")
+    return log
