@@ -21,13 +21,13 @@ _MOST_HITS = 50.0
 def pooled_covariance(
     gaussians: Gaussians, hits: NDArray[np.float64], *, reach_m: float, max_sigma_m: float
 ) -> NDArray[np.float64]:
-    """Return the (N, 3, 3) covariances of each element's neighbourhood, no larger than an element may be.
+    """Return the (N, 3, 3) covariances of each element's neighbourhood: what it should look like.
 
     Args:
         gaussians: the elements.
         hits: (N,) how much each of them counts.
         reach_m: neighbours have their means within this distance.
-        max_sigma_m: largest standard deviation.
+        max_sigma_m: smaller elements are not asked to grow beyond this, nor larger ones to shrink to it.
     """
     n = len(gaussians)
     # About the middle of all: squares of map coordinates would cancel.
@@ -49,7 +49,7 @@ def pooled_covariance(
     variance, axes = np.linalg.eigh(covariance_m2)
     own = np.einsum("nai,nab,nbi->ni", axes, gaussians.covariance_m2, axes)
     variance[:, 0] = np.minimum(variance[:, 0], own[:, 0])
-    return rebuilt(np.clip(variance, gaussians.min_sigma_m**2, max_sigma_m**2), axes)
+    return rebuilt(np.clip(variance, gaussians.min_sigma_m**2, np.maximum(own, max_sigma_m**2)), axes)
 
 
 def _pairs(mean_m: NDArray[np.float64], reach_m: float) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

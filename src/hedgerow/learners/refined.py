@@ -46,11 +46,11 @@ class RefinedParameters(BaseModel):
     """How the start is learned if it is voxel."""
     topdown: TopdownParameters = TopdownParameters()
     """How the start is learned if it is topdown."""
-    rounds: Annotated[int, Field(ge=0, le=1000)] = 2
+    rounds: Annotated[int, Field(ge=0, le=1000)] = 4
     """Rounds of expectation maximisation; none for a start that has extinction already."""
     passes: Annotated[int, Field(ge=0, le=1000)] = 4
     """Passes of descent over the log, a step per sweep; 0: none."""
-    min_steps: Annotated[int, Field(ge=0, le=100_000)] = 100
+    min_steps: Annotated[int, Field(ge=0, le=100_000)] = 60
     """Of fewer sweeps there are more passes, until there are so many steps."""
     rate: Annotated[float, Field(gt=0, le=0.5)] = 0.05
     """First steps of means and shapes, in standard deviations of the element."""
@@ -62,19 +62,21 @@ class RefinedParameters(BaseModel):
     """Most elements; None: as many as the start has."""
     law: Literal["extinction", "permeability"] = "extinction"
     """How elements stop beams: grazing beams pass more easily, or every beam alike."""
-    prior_count: NotNegative = 30.0
+    prior_count: NotNegative = 10.0
     """Points that the shape of the neighbourhood counts for in every element; 0 over-fits."""
     prior_reach_m: Positive = 0.6
     """How far the neighbourhood of an element reaches."""
     prior_sigma_m: Positive = 0.12
-    """Largest standard deviation that the neighbourhood asks for."""
+    """Standard deviation up to which the neighbourhood asks smaller elements to grow."""
     min_hits: NotNegative = 1.0
     """Elements that answer for fewer returns are dropped."""
-    split_hits: Positive = 100.0
+    swap: Annotated[float, Field(ge=0, le=0.5)] = 0.1
+    """Share of the budget that each round takes from where elements hardly differ, and gives to where they are few."""
+    split_hits: Positive = 20.0
     """Elements that answer for fewer returns are not split."""
-    split_sigma_m: Positive = 0.1
+    split_sigma_m: Positive = 0.05
     """Shorter elements are not split."""
-    tau: Positive = 4.0
+    tau: Positive = 3.0
     """A ray meets an element up to this Mahalanobis distance."""
     min_sigma_m: Positive = 0.01
     """Floor of an element's standard deviations; range noise and errors of the poses are within it."""
@@ -146,15 +148,14 @@ class Refiner:
         budget = self.parameters.budget or len(gaussians)
         for number in range(1, rounds + 1):
             sums = self._round(gaussians, f"round {number} of {rounds}")
-            gaussians = self._next(gaussians, sums, budget, last=number == rounds)
+            gaussians = self._next(gaussians, sums, budget)
         return Candidate(gaussians, self._judged(gaussians, "judging the rounds"))
 
-    def _next(self, gaussians: Gaussians, sums: RaySums, budget: int, *, last: bool) -> Gaussians:
+    def _next(self, gaussians: Gaussians, sums: RaySums, budget: int) -> Gaussians:
         own = self.parameters
         gaussians = maximised(gaussians, sums, prior_m2=self._prior(gaussians, sums.hits), prior_count=own.prior_count)
         gaussians, hits = pruned(gaussians, sums.hits, own.min_hits)
-        if last:
-            return gaussians  # halves need a round to settle
+        gaussians, hits = merged(gaussians, hits, int((1 - own.swap) * budget))
         return split(gaussians, hits, budget=budget, min_hits=own.split_hits, min_sigma_m=own.split_sigma_m)
 
     def _prior(self, gaussians: Gaussians, hits: NDArray[np.float64]) -> NDArray[np.float64] | None:
