@@ -104,12 +104,14 @@ def test_seven_worlds_stand_beside_the_paper_and_the_scene_itself(opened, tmp_pa
 
 def test_other_sensors_are_compared_with_brought_and_own_worlds(opened, tmp_path):
     outcome = sensor_transfer.run(tmp_path, 2, say=silent)
+    parts = dict(part.split("**\n\n") for part in outcome.text.removeprefix("**").split("\n\n**"))
+    names = {title: [line.split(" | ")[0][2:] for line in table.splitlines()[2:]] for title, table in parts.items()}
+    taught = [f"{model}, {by}" for model in ("topdown", "hybrid", "refined") for by in ("hdl-64e", "own")]
     for sensor in ("HDL-32E", "VLP-16"):
-        head = outcome.text.split(f"**Compared with an {sensor}**\n\n")[1].splitlines()[0]
-        assert "| refined, hdl-64e | refined, own | Scene again |" in head
-    for width in ("rays", "four times as wide"):
-        head = outcome.text.split(f"**Compared with an HDL-64E, {width}**\n\n")[1].splitlines()[0]
-        assert "| refined, usual width | refined, own | Scene, usual width | Scene again |" in head
+        assert names[f"{sensor}, all beams"] == names[f"{sensor}, beams from -24.8 to 2.1 degrees"] == [*taught, AGAIN]
+        assert parts[f"{sensor}, all beams"] != parts[f"{sensor}, beams from -24.8 to 2.1 degrees"]
+    widths = ["refined, usual width", "refined, own", "Scene, usual width", AGAIN]
+    assert names["HDL-64E, rays"] == names["HDL-64E, four times as wide"] == widths
 
 
 def test_curves_beside_the_path_cover_all_worlds(opened, tmp_path):
@@ -123,8 +125,9 @@ def test_curves_beside_the_path_cover_all_worlds(opened, tmp_path):
 
 def test_budgets_are_kept_and_drawn_beside_the_six(opened, tmp_path):
     outcome = budget.run(tmp_path, 2, say=silent, budgets=(40, 80))
-    rows = [line.strip("| ").split(" | ") for line in outcome.text.splitlines()[2:]]
-    found = {row[0]: int(row[1].replace(",", "")) for row in rows}
+    head, _, *rows = (line.strip("| ").split(" | ") for line in outcome.text.splitlines())
+    elements = head.index("Elements") + 1  # the first heading is empty and stripped away
+    found = {row[0]: int(row[elements].replace(",", "")) for row in rows}
     assert len(found) == 6 + 3
     assert found["Refined, 40"] <= 40 and found["Refined, 80"] <= 80
     assert f"Refined, {found['Top Down']:,}" in found
