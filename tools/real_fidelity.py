@@ -20,7 +20,7 @@ from hedgerow.evaluate.tables import ScoreTable
 from hedgerow.io.figure import save_figure
 from hedgerow.report.sweep_plot import range_images
 
-MODELS = ("voxel", "topdown", "bottomup", "hybrid", "surface", "permeable-surface", "points")
+MODELS = ("voxel", "topdown", "bottomup", "hybrid", "surface", "permeable-surface", "points", "refined")
 SHOWN = (
     "bhattacharyya",
     "bhattacharyya_per_direction",
@@ -36,7 +36,7 @@ SHOWN = (
     "floored",
     "parameters",
 )
-PICTURED = ("hybrid", "permeable-surface", "surface")
+PICTURED = ("voxel", "hybrid", "refined")
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def measure(data: Path, name: str, pictures: Path | None, models: Sequence[str] 
     worlds: dict[str, hr.LearnedWorld] = {}
     for model in models:
         start_s = time.monotonic()
-        worlds[model] = hr.learn(train, model)
+        worlds[model] = hr.learn(train, model, **_limits(model, worlds))
         print(f"{name}: learned {model} in {time.monotonic() - start_s:.0f} s", flush=True)
     scores = hr.compare(test, worlds, **recording.settings)
     table = scores.table()
@@ -146,6 +146,11 @@ def measure(data: Path, name: str, pictures: Path | None, models: Sequence[str] 
         f"Learned from {_described(train)}, compared with {_described(test)}.\n\n{shown.to_markdown()}"
         + "".join(f"\n- {note}\n" for note in scores.notes)
     )
+
+
+def _limits(model: str, worlds: dict[str, hr.LearnedWorld]) -> dict[str, Any]:
+    """A refined world has no more elements than the topdown world of all sweeps."""
+    return {"budget": worlds["topdown"].size().elements} if model == "refined" and "topdown" in worlds else {}
 
 
 def draw(test: hr.Log, worlds: dict[str, hr.LearnedWorld], path: Path) -> None:
@@ -170,7 +175,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
     parser.add_argument("--only", nargs="+", choices=list(RECORDINGS), default=list(RECORDINGS), metavar="NAME")
-    parser.add_argument("--models", nargs="+", default=MODELS, metavar="MODEL", help="default: all but refined")
+    parser.add_argument("--models", nargs="+", default=MODELS, metavar="MODEL", help="default: all")
     parser.add_argument("--out", type=Path, help="write the tables here instead of printing them")
     parser.add_argument("--pictures", type=Path, help="folder for real_NAME.png")
     asked = parser.parse_args()

@@ -4,11 +4,12 @@
 import io
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
 from chromium import Browser, find_chromium
-from stages import fan, stage_of, wall_world
+from stages import fan, layer, stage_of, wall_world
 
 from hedgerow.view.web.frame import Choice
 from hedgerow.view.web.server import start_server, stop_server, url_of
@@ -28,14 +29,14 @@ def page(tmp_path):
 
     server = start_server(port=0)
     stage = stage_of(fan(n=4000, sweeps=2, every=10), world=wall_world(x_m=14.0))
-    viewer = Viewer(server, stage, Choice(quantity="layer"))
+    viewer = Viewer(server, stage, Choice(quantity="layer", moving_points=20_000))
     viewer.panel.size.value = 0.3
     loop = threading.Thread(target=viewer.run)
     loop.start()
     try:
         with Browser(tmp_path, width=1000, height=500) as browser:
             browser.open(url_of(server))
-            yield browser, server
+            yield browser, server, viewer
     finally:
         viewer.stop()
         loop.join(20)
@@ -64,7 +65,7 @@ def until_drawn(browser, rgb, n=200):
 
 
 def test_the_clouds_are_drawn_and_a_click_shows_the_density_of_a_beam(page):
-    browser, server = page
+    browser, server, _ = page
     browser.wait_for("sweep 0: 7,600 points")  # nine of ten real beams and all simulated ones
     found = until_drawn(browser, REAL_BLUE)
     x, y = found[len(found) // 2].tolist()
@@ -75,3 +76,29 @@ def test_the_clouds_are_drawn_and_a_click_shows_the_density_of_a_beam(page):
     # The real wall stands at 10 m, the simulated one at 14; the line ends a twentieth behind the farther return.
     assert line[1, 0] == pytest.approx(1.05 * 14, abs=0.05)
     assert browser.errors == []
+
+
+def test_while_the_camera_is_dragged_fewer_points_are_drawn_and_then_all_again(page):
+    browser, _, viewer = page
+    viewer.stage.layers[0] = layer(fan(n=60_000, sweeps=2), "large")
+    viewer.stage.layers.pop()
+    viewer.choice.position = 1  # the first sweep is kept in memory
+    viewer.change("clouds")
+    browser.wait_for("sweep 1: 60,000 points")
+
+    def drawn():
+        return sum(len(each.points) for each in viewer.drawing.cloud(0).slices.values() if each.visible)
+
+    def mouse(kind, x, **more):
+        browser.send("Input.dispatchMouseEvent", type=kind, x=x, y=250, button="left", **more)
+
+    mouse("mousePressed", 100, clickCount=1)
+    seen, end = [], time.monotonic() + 20
+    while 15_000 not in seen and time.monotonic() < end:
+        mouse("mouseMoved", 100 + len(seen) % 200, buttons=1)
+        seen.append(drawn())
+    mouse("mouseReleased", 100, clickCount=1)
+    assert 15_000 in seen  # a quarter: half would be more than the 20,000 that were allowed
+    while drawn() < 60_000 and time.monotonic() < end:
+        time.sleep(0.05)
+    assert drawn() == 60_000

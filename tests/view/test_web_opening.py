@@ -7,7 +7,9 @@ from numpy.testing import assert_allclose
 from stages import bush_world, fan, layer
 
 import hedgerow as hr
+from hedgerow.view.web.layers import recorded
 from hedgerow.view.web.opening import open_stage, way_of
+from hedgerow.view.web.sites import SiteToFire
 
 
 def test_a_log_and_a_world_become_a_recording_a_firing_and_shapes(tmp_path):
@@ -54,3 +56,28 @@ def test_the_heading_is_level_and_along_the_way(tmp_path, step_m, heading):
     )  # fmt: skip
     hr.write_log(moved, tmp_path / "drive.parquet")
     assert_allclose(open_stage([tmp_path / "drive.parquet"]).heading(2), heading, atol=1e-9)
+
+
+def test_a_wrong_path_is_told_before_a_scene_is_built(tmp_path, monkeypatch):
+    monkeypatch.setattr(SiteToFire, "load", lambda *_: pytest.fail("the scene was built"))
+    (tmp_path / "text.docx").write_text("hello")
+    with pytest.raises(hr.errors.FileError, match=r"text\.docx: unknown kind"):
+        open_stage(["trail", tmp_path / "text.docx"])
+
+
+def test_options_reach_the_reader_of_a_log(tmp_path):
+    log = fan(n=30, sweeps=1)
+    hr.write_log(log, tmp_path / "drive.parquet")
+    with pytest.raises(hr.errors.InputError, match="static"):
+        open_stage([tmp_path / "drive.parquet"], options={"static": True})
+
+
+def test_the_way_of_a_log_with_poses_is_theirs(tmp_path):
+    class Recording:
+        sweeps = np.array([0], dtype=np.int32)
+        trajectory = hr.Trajectory.line((0, 0, 0), (4, 0, 0), 2.0)
+
+        def read(self, sweeps=None):
+            raise AssertionError("nothing has to be read for it")
+
+    assert_allclose(way_of(recorded("log", Recording()))[[0, -1]], [[0, 0, 0], [4, 0, 0]])

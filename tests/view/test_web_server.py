@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 
@@ -81,10 +82,23 @@ def test_wrong_paths_and_options_are_refused_in_one_sentence(tmp_path, log_file)
         ({"paths": [log_file], "sweep": 9}, "--sweep 9: there is no such sweep; there are 0 to 2"),
         ({"paths": [log_file], "colour": "pink"}, "--colour pink: expected one of layer"),
         ({"paths": [log_file], "accumulate": 0}, "--accumulate 0"),
+        ({"paths": [log_file], "points_moving": -1}, "--points-moving -1"),
+        ({"paths": [log_file], "settings": ["static"]}, "--set static: expected NAME=VALUE"),
         ({"paths": []}, "name at least one"),
     ):
         with pytest.raises(HedgerowError, match=message):
             view(words.pop("paths"), **words)
+
+
+def test_a_taken_port_is_told_before_anything_slow(log_file, monkeypatch):
+    from hedgerow.cli.view import view
+    from hedgerow.view.web import opening
+
+    monkeypatch.setattr(opening, "open_stage", lambda *_: pytest.fail("the stage was opened"))
+    with socket.socket() as taken, pytest.raises(InputError, match="is taken"):
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        view([log_file], port=taken.getsockname()[1])
 
 
 def test_a_missing_package_is_named_with_its_pip_line(monkeypatch):
@@ -108,8 +122,22 @@ def test_the_command_says_the_address_and_ctrl_c_ends_it_cleanly(log_file):
     assert (running.returncode, out, err) == (0, "ended\n", "")
 
 
+def test_the_first_ctrl_c_only_asks_to_stop_and_the_second_interrupts():
+    from hedgerow.cli.view import _ended_by_ctrl_c
+
+    asked, before = threading.Event(), signal.getsignal(signal.SIGINT)
+    with _ended_by_ctrl_c(asked.set):
+        signal.raise_signal(signal.SIGINT)
+        assert asked.wait(10)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
 def shown(viewer, layer=0):
-    return viewer.drawing.cloud_handle(layer)
+    """viser's handle of a small cloud: it has one slice."""
+    [handle] = viewer.drawing.cloud(layer).slices.values()
+    return handle
 
 
 def until(viewer, fact):
@@ -145,9 +173,57 @@ def test_switched_off_layers_vanish_and_others_are_not_sent_again(server):
     viewer.choice.hidden = {0}
     viewer.change("clouds")
     viewer.draw()
-    assert not shown(viewer, 0).visible
-    assert shown(viewer, 1).visible
+    assert not viewer.drawing.cloud(0).root.visible
+    assert viewer.drawing.cloud(1).root.visible
     assert shown(viewer, 1) is before
+
+
+def test_fewer_points_are_larger_and_nothing_is_sent_again_for_it(server):
+    from hedgerow.view.web.detail import COARSEST
+    from hedgerow.view.web.viewer import Viewer
+
+    n = 8 * COARSEST
+    viewer = Viewer(server, stage_of(fan(n=n, sweeps=1)), Choice())
+    viewer.draw()
+    slices = dict(viewer.drawing.cloud(0).slices)
+    sent = [handle.points for handle in slices.values()]
+    assert sum(map(len, sent)) == n and all(handle.visible for handle in slices.values())
+    assert viewer.drawing.detail(0.05, n // 4) == n // 4
+    assert {octave: handle.visible for octave, handle in slices.items()} == {0: False, 1: False, 2: True, 3: True}
+    assert slices[3].point_size == pytest.approx(2 * 0.05)
+    assert viewer.drawing.detail(0.05, n) == n
+    assert slices[3].point_size == 0.05
+    assert viewer.drawing.cloud(0).slices == slices
+    assert all(handle.points is points for handle, points in zip(slices.values(), sent, strict=True))
+
+
+def test_new_colours_of_a_sliced_cloud_stay_with_their_points(server):
+    from hedgerow.view.web.detail import COARSEST
+    from hedgerow.view.web.viewer import Viewer
+
+    viewer = Viewer(server, stage_of(fan(n=4 * COARSEST, sweeps=1)), Choice(quantity="layer"))
+    viewer.draw()
+    viewer.choice.quantity = "intensity"  # grows with the beam's number, and so with y
+    viewer.change("clouds")
+    viewer.draw()
+    [whole] = viewer.frame.shown
+    for handle in viewer.drawing.cloud(0).slices.values():
+        rows = np.searchsorted(whole.cloud.point_m[:, 1], handle.points[:, 1])
+        assert_array_equal(handle.colors, whole.colour[rows])
+
+
+def test_side_by_side_moves_the_camera_back_to_see_all(server):
+    from hedgerow.view.web.viewer import Viewer
+
+    viewer = Viewer(server, stage_of(fan(n=40), world=wall_world()), Choice())
+    viewer.draw()
+    near = np.array(server.initial_camera.position) - server.initial_camera.look_at
+    viewer.choice.apart_m = 50.0
+    viewer.change("places")
+    viewer.draw()
+    far = np.array(server.initial_camera.position) - server.initial_camera.look_at
+    assert np.linalg.norm(far) > 2 * np.linalg.norm(near)
+    assert viewer.drawing.cloud(1).root.position[1] == pytest.approx(-50.0)
 
 
 def test_a_beam_given_by_number_is_drawn_with_its_density(server):

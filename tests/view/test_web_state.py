@@ -9,9 +9,10 @@ from stages import bush_world, fan, layer, stage_of, wall_world
 from hedgerow import Log
 from hedgerow.errors import InputError
 from hedgerow.view.web.cloud import cloud_of, thin
-from hedgerow.view.web.colours import UNKNOWN, colour, label_colour, robust_limits, scale
+from hedgerow.view.web.colours import colour, robust_limits, scale
 from hedgerow.view.web.frame import Choice, make_frame
 from hedgerow.view.web.kept import Kept
+from hedgerow.view.web.labels import UNKNOWN, label_colour, label_name
 from hedgerow.view.web.layers import limited, named_apart
 from hedgerow.view.web.stage import Stage
 
@@ -216,7 +217,19 @@ def test_labels_differ_and_the_legend_names_those_shown():
     apart = np.linalg.norm(colours[:, None] - colours[None], axis=2) + 1e3 * np.eye(len(labels))
     assert apart.min() > 30  # of 255
     legend = make_frame(stage_of(fan(n=10, sweeps=2)), Choice(accumulate=2, position=1, quantity="label")).legend
-    assert legend.entries == (("50", label_colour(50)), ("51", label_colour(51)))
+    assert legend.entries == (("50 building", label_colour(50)), ("51 fence", label_colour(51)))
+
+
+def test_plants_are_green_ground_is_brown_and_labels_without_a_name_differ():
+    for label in (70, 101, 102, 103, 104, 3, 4, 5):
+        r, g, b = label_colour(label)
+        assert g > r and g > b, label_name(label)
+    for label in (72, 111, 2, 71):
+        r, g, b = label_colour(label)
+        assert r > g > b, label_name(label)
+    assert label_colour(0) == UNKNOWN
+    assert label_name(700) == "700"
+    assert len({label_colour(label) for label in range(300, 400)}) == 100
 
 
 def test_layers_keep_their_own_colour_and_move_apart():

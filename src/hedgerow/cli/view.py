@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command that shows logs and worlds in the browser: view."""
 
+import signal
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from hedgerow.cli.app import app, out
+from hedgerow.cli.app import app, out, settings_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from hedgerow.view.web.colours import Quantity
     from hedgerow.view.web.frame import Choice
     from hedgerow.view.web.stage import Stage
 
@@ -24,8 +30,10 @@ def view(
     sweep: int | None = None,
     accumulate: int = 1,
     points: int = 2_000_000,
+    points_moving: int | None = None,
     side_by_side: Annotated[bool, Parameter(negative=())] = False,
     seed: int = 0,
+    settings: Annotated[list[str] | None, Parameter(name=["--set", "-s"], negative=())] = None,
 ) -> None:
     """Show logs, worlds and scenes in the browser, real and simulated over each other or side by side, until Ctrl-C.
 
@@ -49,49 +57,80 @@ def view(
         how many sweeps to show together
     points
         draw at most so many points; of more, some beams are left out
+    points_moving
+        draw so many of them while the camera moves, 0 for all; default: as many as the browser draws ten times a second
     side_by_side
         start with the clouds beside each other
     seed
         for firing
+    settings
+        what the logs do not say themselves, each NAME=VALUE: static=true, trajectory=poses.tum, scanner_m=[0,0,2];
+        hedgerow convert --formats lists them
     """
     from hedgerow.progress import stage_bar
-    from hedgerow.view.web.frame import APART_M
+    from hedgerow.view.web.frame import APART_M, Choice
     from hedgerow.view.web.opening import open_stage
     from hedgerow.view.web.server import start_server, stop_server, url_of
 
-    with stage_bar() as progress:
-        stage = open_stage(paths, seed, progress)
-    choice = _choice(stage, colour, sweep, accumulate, points)
+    choice = Choice(accumulate=accumulate, point_limit=points, moving_points=points_moving)
     choice.apart_m = APART_M if side_by_side else 0.0
-    server = start_server(host, port)
+    quantity, options = _checked(choice, colour), settings_of(settings)
+    server = start_server(host, port)  # a taken port is told before anything slow
     try:
+        with stage_bar() as progress:
+            stage = open_stage(paths, seed, progress, options)
+        choice.quantity = quantity or ("layer" if stage.partners else "height")
+        choice.position = 0 if sweep is None else _position(stage, sweep)
         from hedgerow.view.web.viewer import Viewer
 
         viewer = Viewer(server, stage, choice)
-        out.print(f"open {url_of(server)} in a browser; Ctrl-C ends")
-        if host == "0.0.0.0":
-            out.print("every machine of the network can open it")
-        viewer.run()
-    except KeyboardInterrupt:
-        out.print("ended")
+        with _ended_by_ctrl_c(viewer.stop):
+            out.print(f"open {url_of(server)} in a browser; Ctrl-C ends")
+            if host == "0.0.0.0":
+                out.print("every machine of the network can open it")
+            viewer.run()
+    except KeyboardInterrupt:  # while something was read or built, or pressed twice
+        pass
     finally:
         stop_server(server)
+    out.print("ended")
 
 
-def _choice(stage: "Stage", colour: str | None, sweep: int | None, accumulate: int, points: int) -> "Choice":
+@contextmanager
+def _ended_by_ctrl_c(stop: "Callable[[], None]") -> "Generator[None]":
+    """Call `stop` at the first Ctrl-C; only a second one interrupts, since imports and callbacks may swallow that."""
+
+    def pressed(*_: object) -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        Thread(target=stop).start()  # not here: this may have cut into a lock that `stop` needs
+
+    before = signal.signal(signal.SIGINT, pressed)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _checked(choice: "Choice", colour: str | None) -> "Quantity | None":
+    """Raise InputError if an option is wrong; return the quantity that was named."""
     from hedgerow.errors import InputError
     from hedgerow.view.web.colours import QUANTITIES, Quantity
-    from hedgerow.view.web.frame import Choice
 
     names: dict[str, Quantity] = {quantity.replace(" ", "-"): quantity for quantity in QUANTITIES}
-    colour = colour or ("layer" if stage.partners else "height")
-    if colour not in names:
+    if colour is not None and colour not in names:
         raise InputError(f"--colour {colour}: expected one of {', '.join(names)}")
-    if accumulate < 1 or points < 1:
-        raise InputError(f"--accumulate {accumulate}, --points {points}: expected 1 or more of each")
+    if choice.accumulate < 1 or choice.point_limit < 1:
+        raise InputError(f"--accumulate {choice.accumulate}, --points {choice.point_limit}: expected 1 or more of each")
+    if choice.moving_points is not None and choice.moving_points < 0:
+        raise InputError(f"--points-moving {choice.moving_points}: expected 0 (all) or more")
+    return None if colour is None else names[colour]
+
+
+def _position(stage: "Stage", sweep: int) -> int:
+    from hedgerow.errors import InputError
+
     numbers = stage.sweeps.tolist()
-    if sweep is not None and sweep not in numbers:
+    if sweep not in numbers:
         there = f"{numbers[0]} to {numbers[-1]}" if numbers else "none, since no log is given"
         raise InputError(f"--sweep {sweep}: there is no such sweep; there are {there}")
-    position = 0 if sweep is None else numbers.index(sweep)
-    return Choice(position=position, accumulate=accumulate, quantity=names[colour], point_limit=points)
+    return numbers.index(sweep)

@@ -41,6 +41,10 @@ class HeldOut:
             else:
                 yield log, log[:0]
 
+    def judging(self) -> Iterator[Log]:
+        """Give what is held out."""
+        return (log for _, log in self if len(log))
+
     def training(self) -> Iterator[Log]:
         """Give what is learned from."""
         return (log for log, _ in self if len(log))

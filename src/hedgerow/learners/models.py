@@ -3,6 +3,7 @@
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
@@ -13,7 +14,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from hedgerow.errors import InputError
 from hedgerow.learners.bottomup import BottomupParameters, learn_bottomup
 from hedgerow.learners.classify import ClassifierParameters, learn_volume_map, read_classifier, volume_part
-from hedgerow.learners.held_out import hold_out
+from hedgerow.learners.contest import contested
+from hedgerow.learners.held_out import HeldOut, hold_out
 from hedgerow.learners.noise import fit_noise
 from hedgerow.learners.parts import Parts, Survey
 from hedgerow.learners.permeability import Counts, count, with_permeability, without_passed
@@ -177,8 +179,37 @@ def _refined(job: Job, parameters: RefinedParameters) -> tuple[Table, ...]:
         max_range_m=max_range_m if isfinite(max_range_m) else held.beyond_m,
         outlier_share=parameters.outlier_share,
     )
-    start = _start_of(Job(held.training, job.survey, job.stages), parameters)
-    return (learn_refined(held, start, model, parameters, meter=job.stages.meter),)
+    teaching = Job(held.training, job.survey, job.stages)
+    gaussians = learn_refined(held, _start_of(teaching, parameters), model, parameters, meter=job.stages.meter)
+    tables: tuple[Table, ...] = (gaussians,)
+    if parameters.surface is not None:
+        with suppress(KeyboardInterrupt):  # the Gaussians are a world already
+            tables = _with_surfaces(gaussians, parameters.surface, teaching, held, model, parameters)
+    return tables
+
+
+def _with_surfaces(
+    gaussians: Gaussians,
+    how: SurfaceParameters,
+    teaching: Job,
+    held: HeldOut,
+    model: RayModel,
+    parameters: RefinedParameters,
+) -> tuple[Table, ...]:
+    """Refined Gaussians, and triangles where those are better."""
+    meter = teaching.stages.meter
+    triangles = learn_surface(teaching.parts, how, progress=meter("fitting the surface"))
+    (triangles,) = teaching.permeable((teaching.with_noise(triangles, how),), CountParameters())
+    return contested(
+        gaussians,
+        cast("Triangles", triangles),
+        teaching.parts,
+        held.judging,
+        model,
+        budget_parameters=10 * (parameters.budget or len(gaussians)),
+        weights=parameters.weights,
+        meter=meter,
+    )
 
 
 def _start_of(job: Job, parameters: RefinedParameters) -> Gaussians:

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.learners.permeability import scene_of
-from hedgerow.learners.ray_sums import RayModel
+from hedgerow.learners.ray_sums import RayModel, Tables, means_of
 from hedgerow.learners.verdict import QualityWeights, Verdict
 from hedgerow.log import Log
-from hedgerow.world.elements import Gaussians
+from hedgerow.world.elements import Gaussians, Triangles
 from hedgerow.world.gaussians import whitening
 
 N_SLOPES = 10
@@ -44,14 +44,15 @@ class Slopes:
 
 
 class QualityCounter:
-    """Judges logs by a world of Gaussians, and finds which way is down."""
+    """Judges logs by a world, and finds which way is down for its Gaussians; triangles have no slopes."""
 
-    def __init__(self, gaussians: Gaussians, model: RayModel, weights: QualityWeights) -> None:
+    def __init__(self, world: Gaussians | Tables, model: RayModel, weights: QualityWeights) -> None:
         """Build the scene once."""
         self.model, self.weights = model, weights
-        self._scene = scene_of((gaussians,))
-        self._mean_m = np.ascontiguousarray(gaussians.mean_m - self._scene.origin_m, dtype=np.float32)
-        self._whitening = whitening(gaussians.covariance_m2, gaussians.min_sigma_m)
+        tables = (world,) if isinstance(world, Gaussians) else world
+        self._scene = scene_of(tables)
+        self._mean_m = means_of(tables, self._scene)
+        self._whitening = np.concatenate([_whitening(table) for table in tables])
 
     def slopes(self, log: Log, *, threads: int = 0) -> tuple[Slopes, Verdict]:
         """Return the slopes of the cost of a log, summed over beams, and the verdict on it.
@@ -79,3 +80,10 @@ class QualityCounter:
             progress=None,
         )
         return Slopes(table), Verdict.of(scores, log)
+
+
+def _whitening(table: Gaussians | Triangles) -> NDArray[np.float32]:
+    """(N, 6) for Gaussians; triangles need none."""
+    if isinstance(table, Gaussians):
+        return whitening(table.covariance_m2, table.min_sigma_m)
+    return np.zeros((len(table), 6), dtype=np.float32)

@@ -105,7 +105,7 @@ class RayCounter:
         """Build the scene once."""
         self.model = model
         self._scene = scene_of(tables)
-        self._mean_m = _means(tables, self._scene)
+        self._mean_m = means_of(tables, self._scene)
 
     def sums(self, log: Log, *, threads: int = 0, progress: Callable[[int], object] | None = None) -> RaySums:
         """Share the beams of a log out among the elements.
@@ -143,7 +143,7 @@ class RayCounter:
         return np.exp(log_passing)
 
 
-def _means(tables: Tables, scene: Scene) -> NDArray[np.float32]:
-    """(N, 3) means in the scene's frame; triangles have none and gather no points."""
+def means_of(tables: Tables, scene: Scene) -> NDArray[np.float32]:
+    """Return the (N, 3) means in the scene's frame; triangles have none and gather no points."""
     rows = [t.mean_m - scene.origin_m if isinstance(t, Gaussians) else np.zeros((len(t), 3)) for t in tables]
     return np.ascontiguousarray(np.concatenate(rows), dtype=np.float32)

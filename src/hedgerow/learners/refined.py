@@ -25,6 +25,7 @@ from hedgerow.learners.neighbourhood import pooled_covariance
 from hedgerow.learners.quality import QualityCounter
 from hedgerow.learners.ray_sums import RayCounter, RayModel, RaySums
 from hedgerow.learners.reshape import merged, pruned, split
+from hedgerow.learners.surface import SurfaceParameters
 from hedgerow.learners.topdown import TopdownParameters
 from hedgerow.learners.verdict import QualityWeights, Verdict
 from hedgerow.learners.voxel import VoxelParameters
@@ -62,6 +63,8 @@ class RefinedParameters(BaseModel):
     """Most elements; None: as many as the start has."""
     law: Literal["extinction", "permeability"] = "extinction"
     """How elements stop beams: grazing beams pass more easily, or every beam alike."""
+    surface: SurfaceParameters | None = SurfaceParameters(node_m=0.5, kernel_m=0.5)
+    """How triangles are learned that may take the place of Gaussians; None: they may not."""
     prior_count: NotNegative = 10.0
     """Points that the shape of the neighbourhood counts for in every element; 0 over-fits."""
     prior_reach_m: Positive = 0.6

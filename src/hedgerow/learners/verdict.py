@@ -28,7 +28,7 @@ class QualityWeights(BaseModel):
     """A metre between the simulated and the measured range."""
     lost_hit_nat: NotNegative = 6.0
     """A beam that returned, but not in simulation."""
-    false_hit_nat: NotNegative = 6.0
+    false_hit_nat: NotNegative = 12.0
     """A beam that returns in simulation only."""
 
 

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""000 §6.1, Table 3: a surface and a voxel world of six static targets, scored by Bhattacharyya distance.
+"""000 §6.1, Table 3: a surface and a voxel world of six static targets, scored by Bhattacharyya distance; and ours.
 
 The scene static-targets plays reality: leaves, blades and planes as meshes, pulses with width (recording.py). As in the
 paper, a fifth of the sweeps is learned from and the rest is compared; voxels have a side of 5 cm, and the surface has
 constant noise. Its nodes are 2 cm apart and its kernel is 12 cm wide instead
 of 1 and 4 cm: rings are 5 to 7 cm apart at 8 m, and a kernel that holds only one of them knows no plane.
+
+The refined world starts from the same voxels. Its lengths are those of a scene that is seen from one place, with
+ranges good to 5 mm, and not those of a drive: a floor of 1 cm alone would make the plane as thick as voxels do.
 """
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +36,16 @@ PAPER = {
     "Tall grass": (0.888, 0.095),
     "Short grass": (1.229, 0.091),
 }
-COLUMNS = ("Surface", "Volumetric")
+COLUMNS = ("Surface", "Volumetric", "Refined")
+SIDE_M = 0.05
+REFINED: dict[str, Any] = {
+    "start": "voxel",
+    "voxel": {"side_m": SIDE_M},
+    "min_sigma_m": 0.002,  # well below the range noise
+    "split_sigma_m": 0.02,
+    "prior_reach_m": 0.15,  # the next voxels but one
+    "prior_sigma_m": 0.03,  # a voxel has 0.014
+}
 NOISE = SurfaceNoise(0.005, 0.0)  # 000 §6.1.2: sigma = 5 mm on a plane facing the sensor
 
 
@@ -44,18 +57,22 @@ def run(folder: Path, size: int | None = None, seed: int = 1, say: Say = print) 
     for target in TARGETS:
         distance = distances(site, target, n_repeats, seed)
         say(f"{target.name}: " + ", ".join(f"{name} {value:.3f}" for name, value in distance.items()))
-        rows.append((target.name, dict(zip(COLUMNS, PAPER[target.name], strict=True)), distance))
+        rows.append((target.name, dict(zip(COLUMNS, PAPER[target.name], strict=False)), distance))
     title = f"Bhattacharyya distance to reality, {n_repeats:,} measurements per direction (000 Table 3)"
     return Outcome((PaperTable(title, COLUMNS, tuple(rows), digits=3),))
 
 
 def distances(site: Site, target: Target, n_repeats: int, seed: int) -> dict[str, float]:
-    """Return the Bhattacharyya distance of a surface and of a voxel world of one target."""
+    """Return the Bhattacharyya distance of each world of one target, by column."""
     sensor = Sensor.named("hdl-64e-s2")
     pose, keep = look_at(site, target, sensor)
     log = record_standing(site.world(REALITY), sensor, pose, keep, n_repeats, seed, noise_m=NOISE.sigma0_m)
     train, test = _split(log)
-    worlds = {"Surface": _surface(train), "Volumetric": learn(train, "voxel", side_m=0.05)}
+    worlds = {
+        "Surface": _surface(train),
+        "Volumetric": learn(train, "voxel", side_m=SIDE_M),
+        "Refined": learn(train, "refined", **REFINED),
+    }
     scores = compare(test, worlds, seed=seed, static=True)
     return {name: float(scores[name]["bhattacharyya"] or np.nan) for name in worlds}
 

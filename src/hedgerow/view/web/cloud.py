@@ -26,6 +26,8 @@ class Cloud:
     """(M,) number of the sweep."""
     row: NDArray[np.intp]
     """(M,) which beam of its sweep."""
+    range_m: NDArray[np.float32]
+    """(M,) how far from the sensor."""
 
     def __len__(self) -> int:
         """Count the points."""
@@ -33,12 +35,13 @@ class Cloud:
 
     def kept(self, mask: NDArray[np.bool_]) -> "Cloud":
         """Return some of the points."""
-        return Cloud(self.point_m[mask], self.value[mask], self.pulse[mask], self.sweep[mask], self.row[mask])
+        return Cloud(**{name: getattr(self, name)[mask] for name in Cloud.__dataclass_fields__})
 
 
 EMPTY = Cloud(
-    np.zeros((0, 3), np.float32), np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.intp)
-)
+    np.zeros((0, 3), np.float32), np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.intp),
+    np.zeros(0, np.float32),
+)  # fmt: skip
 
 
 def cloud_of(stage: Stage, layer: int, window: list[int], quantity: Quantity, partner: int | None) -> Cloud:
@@ -75,7 +78,7 @@ def thin(clouds: list[Cloud], limit: int) -> list[Cloud]:
     total = sum(map(len, clouds))
     if total <= limit:
         return clouds
-    keys = [_hash(cloud.pulse) for cloud in clouds]
+    keys = [key_of(cloud.pulse) for cloud in clouds]
     threshold = np.partition(np.concatenate(keys), limit)[limit]
     return [cloud.kept(key < threshold) for cloud, key in zip(clouds, keys, strict=True)]
 
@@ -98,6 +101,7 @@ def _part(log: Log, number: int, stage: Stage, quantity: Quantity, beam_value: N
         log.beams.pulse[row],
         np.full(len(row), number, dtype=np.int32),
         row,
+        log.returns.range_m[hit],
     )
 
 
@@ -122,8 +126,8 @@ def _values(
     return unknown
 
 
-def _hash(pulse: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Mix the bits of each number (the finaliser of SplitMix64, a bijection): no two pulses get one key."""
+def key_of(pulse: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Return a (M,) random key per pulse: its bits mixed (SplitMix64's finaliser, a bijection: no two are equal)."""
     x = pulse.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

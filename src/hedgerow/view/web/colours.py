@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Colours: from one number per point to red, green and blue, and the legend that says which is which."""
 
-import colorsys
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.view.web.labels import UNKNOWN, label_colour
 from hedgerow.view.web.layers import Rgb
 
 Quantity = Literal["layer", "height", "intensity", "ring", "label", "range error", "log-likelihood"]
@@ -19,8 +19,6 @@ TITLES = {
     "range error": "range, simulated minus real [m]",
     "log-likelihood": "log density of the real range",
 }
-UNKNOWN: Rgb = (95, 95, 95)
-"""Of points without a value."""
 _MAPS = {
     "height": "turbo",
     "intensity": "viridis",
@@ -31,8 +29,6 @@ _MAPS = {
 _ENDS = {"turbo": (0.08, 0.95), "viridis": (0.12, 1.0), "plasma": (0.1, 1.0), "coolwarm": (0.0, 1.0)}
 """Which part of each map is used: the ends are too dark to be seen on black."""
 _SIGMA_PER_MEDIAN = 1.4826  # of the absolute values of normal numbers
-_HUE, _LIGHTNESS = 0.5698402910, 0.8191725134
-"""Steps per label: of many tried, those that keep the labels of SemanticKITTI, and 1 to 20, farthest apart."""
 Limits = tuple[float, float]
 
 
@@ -71,15 +67,6 @@ def scale(quantity: Quantity, share: NDArray[np.float64]) -> NDArray[np.uint8]:
     low, high = _ENDS[name]
     found: Any = colormaps[name](low + (high - low) * np.clip(share, 0, 1), bytes=True)
     return np.ascontiguousarray(found[:, :3])
-
-
-def label_colour(label: int) -> Rgb:
-    """Return the colour of a label: hue and lightness run through all values, so that labels differ; 0 is grey."""
-    if label == 0:
-        return UNKNOWN
-    lightness = 0.38 + 0.42 * (label * _LIGHTNESS % 1)
-    r, g, b = (round(255 * c) for c in colorsys.hls_to_rgb(label * _HUE % 1, lightness, 0.85))
-    return r, g, b
 
 
 def colour(quantity: Quantity, values: NDArray[np.float64], limits: Limits | None, own: Rgb) -> NDArray[np.uint8]:

@@ -9,16 +9,18 @@ from numpy.typing import NDArray
 
 from hedgerow.view.web.beam import BeamView
 from hedgerow.view.web.colours import Limits, Quantity
-from hedgerow.view.web.frame import Frame, Shown
-from hedgerow.view.web.solids import Dots, Ellipsoids, Mesh, Shape, shapes_of
+from hedgerow.view.web.detail import drawn, enlarged, finest_octave
+from hedgerow.view.web.frame import Frame
+from hedgerow.view.web.sliced import SlicedCloud
+from hedgerow.view.web.solids import MOST_ELEMENTS, Dots, Ellipsoids, Mesh, Shape, shapes_of
 from hedgerow.view.web.stage import Solid, Stage
 
 if TYPE_CHECKING:
     from viser import ViserServer
 
 GaussiansAs = Literal["splats", "ellipsoids"]
-ELEMENT_LIMITS: dict[GaussiansAs, int] = {"splats": 500_000, "ellipsoids": 50_000}
-"""Elements of a table that are drawn; more are thinned evenly."""
+MOST_GAUSSIANS: dict[GaussiansAs, int] = {"splats": MOST_ELEMENTS, "ellipsoids": 50_000}
+"""Gaussians that are drawn; more are thinned evenly."""
 _WHITE, _WAY = (255, 255, 255), (255, 90, 90)
 _FAR_M = 60.0
 
@@ -32,7 +34,7 @@ class Drawing:
         self._scene = server.scene
         self._atomic = server.atomic
         self._stage = stage
-        self._clouds: dict[int, tuple[Shown, Any]] = {}
+        self._clouds: dict[int, SlicedCloud] = {}
         self._solids: dict[str, list[Any]] = {}
         self._beam: list[Any] = []
         self.way = self._lines("/way", _pairs(stage.way_m - stage.centre_m), _WAY, 3.0)
@@ -43,22 +45,29 @@ class Drawing:
         self._place_camera(heading, apart_m * max(len(stage.layers) - 1, 0))
 
     def show(self, frame: Frame, point_size_m: float) -> None:
-        """Draw the clouds of a frame and hide those that it lacks."""
+        """Put the clouds of a frame into the scene and hide those that it lacks; `detail` says how much is drawn."""
         with self._atomic():
             for each in frame.shown:
-                self._show_cloud(each, point_size_m)
-            drawn = {each.layer for each in frame.shown}
-            for layer, (_, handle) in self._clouds.items():
-                handle.visible = layer in drawn
+                if each.layer not in self._clouds:
+                    self._clouds[each.layer] = SlicedCloud(self._scene, each.layer)
+                self._clouds[each.layer].show(each, point_size_m)
+            there = {each.layer for each in frame.shown}
+            for layer, cloud in self._clouds.items():
+                cloud.root.visible = layer in there
 
-    def cloud_handle(self, layer: int) -> Any:
-        """Return viser's handle of a layer's cloud."""
-        return self._clouds[layer][1]
+    def detail(self, point_size_m: float, budget: int) -> int:
+        """Show as many points as the budget allows, the larger the fewer they are; return how many that are."""
+        counts = [cloud.counts for cloud in self._clouds.values()]
+        finest = finest_octave(counts, budget)
+        n_drawn, n_points = drawn(counts, finest), drawn(counts, 0)
+        with self._atomic():
+            for cloud in self._clouds.values():
+                cloud.detail(finest, point_size_m * enlarged(n_drawn, n_points))
+        return n_drawn
 
-    def resize(self, point_size_m: float) -> None:
-        """Draw larger or smaller points."""
-        for _, handle in self._clouds.values():
-            handle.point_size = point_size_m
+    def cloud(self, layer: int) -> SlicedCloud:
+        """Return the cloud of a layer."""
+        return self._clouds[layer]
 
     def show_solid(
         self, solid: Solid, quantity: Quantity, limits: Limits | None, gaussians_as: GaussiansAs, point_size_m: float
@@ -66,7 +75,7 @@ class Drawing:
         """Draw the elements of a world."""
         self.hide_solid(solid)
         centre = self._stage.centre_m - self._stage.shift_m(np.array(solid.world.header.map_origin_m))
-        shapes = shapes_of(solid.world, centre, quantity, limits, ELEMENT_LIMITS[gaussians_as])
+        shapes = shapes_of(solid.world, centre, quantity, limits, MOST_GAUSSIANS[gaussians_as])
         self._solids[solid.name] = [
             self._add_shape(f"/worlds/{solid.name}/{table}", shape, gaussians_as, point_size_m)
             for table, shape in shapes.items()
@@ -94,25 +103,6 @@ class Drawing:
                 ball = self._scene.add_icosphere(f"/beam/{name}", radius=0.08, color=view.colour[name], position=place)
                 self._beam.append(ball)
 
-    def _show_cloud(self, new: Shown, point_size_m: float) -> None:
-        before = self._clouds.get(new.layer)
-        if before is not None and np.array_equal(before[0].cloud.point_m, new.cloud.point_m):
-            old, handle = before
-            if not np.array_equal(old.colour, new.colour):
-                handle.colors = new.colour
-            handle.position = tuple(new.shift_m)
-        else:
-            handle = self._scene.add_point_cloud(
-                f"/layers/{new.layer}",
-                new.cloud.point_m,
-                new.colour,
-                point_size=point_size_m,
-                precision="float32",  # the default, float16, is off by 6 cm at 200 m
-                point_shading="flat",
-                position=new.shift_m,
-            )
-        self._clouds[new.layer] = new, handle
-
     def _add_shape(self, name: str, shape: Shape, gaussians_as: GaussiansAs, point_size_m: float) -> Any:
         if isinstance(shape, Dots):
             return self._scene.add_point_cloud(
@@ -129,13 +119,12 @@ class Drawing:
     def _add_mesh(self, name: str, shape: Mesh) -> Any:
         import trimesh  # comes with viser
 
-        # Both sides, each with corners of its own: the browser draws fronts only. Its vertex colours are linear light.
+        # Both sides, each with corners of its own: the browser draws fronts only.
         both = np.concatenate([shape.corner_m, shape.corner_m[:, ::-1]])
-        linear = np.rint(255 * (np.tile(shape.colour, (2, 1)) / 255) ** 2.2).astype(np.uint8)
         mesh: Any = trimesh.Trimesh(
             both.reshape(-1, 3),
             np.arange(3 * len(both)).reshape(-1, 3),
-            vertex_colors=np.repeat(linear, 3, axis=0),
+            vertex_colors=np.repeat(_linear(np.tile(shape.colour, (2, 1))), 3, axis=0),
             process=False,
         )
         return self._scene.add_mesh_trimesh(name, mesh, cast_shadow=False, receive_shadow=False)
@@ -145,7 +134,7 @@ class Drawing:
         ball = creation.icosphere(subdivisions=1)
         return self._scene.add_batched_meshes_simple(
             name, ball.vertices, ball.faces, shape.wxyz, shape.centre_m, batched_scales=shape.half_m,
-            batched_colors=shape.colour, lod="off", cast_shadow=False, receive_shadow=False,
+            batched_colors=_linear(shape.colour), lod="off", cast_shadow=False, receive_shadow=False,
         )  # fmt: skip
 
     def _lines(self, name: str, pairs_m: NDArray[np.float64], colour: tuple[int, int, int], width: float) -> Any:
@@ -160,6 +149,14 @@ class Drawing:
         for client in self._server.get_clients().values() if follow else ():
             client.camera.position = client.camera.position + moved  # what it looks at moves along
 
+    def look_at_all(self, apart_m: float) -> None:
+        """Place every camera so that layers that are so far apart are seen together."""
+        heading = np.array([-self.aside[1], self.aside[0], 0.0])
+        self._place_camera(heading, apart_m * max(len(self._stage.layers) - 1, 0))
+        first = self._server.initial_camera
+        for client in self._server.get_clients().values():
+            client.camera.position, client.camera.look_at = first.position, first.look_at
+
     def _place_camera(self, heading: NDArray[np.float64], width_m: float) -> None:
         target = self._sensor_m - self._stage.centre_m + width_m / 2 * self.aside
         back_m = 26 + 0.6 * width_m
@@ -167,6 +164,11 @@ class Drawing:
         camera.look_at = target
         camera.position = target - back_m * heading + np.array([0, 0, 0.65 * back_m])
         camera.far = 4000.0
+
+
+def _linear(colour: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return colours as linear light, which the browser takes those of meshes for."""
+    return np.rint(255 * (colour / 255) ** 2.2).astype(np.uint8)
 
 
 def _pairs(places_m: NDArray[np.float64]) -> NDArray[np.float64]:

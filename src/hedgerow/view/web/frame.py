@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import InputError
 from hedgerow.view.web.cloud import EMPTY, Cloud, cloud_of, thin
-from hedgerow.view.web.colours import Legend, Limits, Quantity, colour, label_colour, robust_limits
+from hedgerow.view.web.colours import Legend, Limits, Quantity, colour, robust_limits
+from hedgerow.view.web.labels import label_colour, label_name
 from hedgerow.view.web.layers import Layer
-from hedgerow.view.web.solids import element_values
+from hedgerow.view.web.solids import GREY, element_values
 from hedgerow.view.web.stage import Stage
 
 POINT_LIMIT = 2_000_000
@@ -36,6 +37,8 @@ class Choice:
     """Each layer is moved so far from the one before; 0 shows them over each other."""
     point_limit: int = POINT_LIMIT
     """No more points than this are drawn, of all clouds together."""
+    moving_points: int | None = None
+    """So many are drawn while the camera moves, 0 for all; None for as many as the browser proves to be able to."""
     limits: dict[Quantity, Limits] = field(default_factory=dict[Quantity, Limits])
     """Ends of the colour bars; a quantity that is missing gets its own when it is first shown, and keeps them."""
 
@@ -83,7 +86,7 @@ def make_frame(stage: Stage, choice: Choice, aside: NDArray[np.float64] | None =
     whole = [_cloud(stage, i, window, choice, notes) for i in layers]
     quantity = choice.quantity
     values = np.concatenate([np.zeros(0), *(cloud.value for cloud in whole)])
-    if not stage.layers:
+    if not layers:
         values = element_values([solid.world for solid in stage.solids], quantity)
     if quantity not in ("layer", "label") and quantity not in choice.limits and len(values):
         choice.limits[quantity] = robust_limits(quantity, values)
@@ -114,8 +117,9 @@ def _cloud(stage: Stage, layer: int, window: list[int], choice: Choice, notes: l
 
 def _legend(quantity: Quantity, limits: Limits | None, values: NDArray[np.float64], layers: list[Layer]) -> Legend:
     if quantity == "layer":
-        return Legend(quantity, entries=tuple((layer.name, layer.colour) for layer in layers))
+        own = tuple((layer.name, layer.colour) for layer in layers)
+        return Legend(quantity, entries=own or (("elements of worlds", GREY),))
     if quantity == "label":
         labels = np.unique(values[~np.isnan(values)]).astype(int).tolist()
-        return Legend(quantity, entries=tuple((str(label), label_colour(label)) for label in labels))
+        return Legend(quantity, entries=tuple((label_name(label), label_colour(label)) for label in labels))
     return Legend(quantity, limits)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from hedgerow.arrays import Numbers
 from hedgerow.errors import InputError
 from hedgerow.evaluate.sources import require_same_map
+from hedgerow.frames import Trajectory
 from hedgerow.log import Log, Returns
 from hedgerow.sensor import Sensor
 
@@ -56,7 +57,9 @@ class Layer:
 
 def recorded(name: str, recording: Recording) -> Layer:
     """Return the layer of a log."""
-    return Layer(name, recording.sweeps, lambda number: recording.read(number))
+    trajectory: Trajectory | None = getattr(recording, "trajectory", None)  # most formats have one; Parquet has not
+    way_m = None if trajectory is None else trajectory.position_m
+    return Layer(name, recording.sweeps, lambda number: recording.read(number), way_m=way_m)
 
 
 def fired(name: str, world: Any, real: Layer, seed: int, *, sensor: Sensor | None = None) -> Layer:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """From paths to a stage: which are logs, which are worlds or scenes, and what is fired at what."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,12 @@ WAY_SWEEPS = 60
 WAY_PER_SWEEP = 4
 
 
-def open_stage(paths: Sequence[str | Path], seed: int = 0, progress: Stages | None = None) -> Stage:
+def open_stage(
+    paths: Sequence[str | Path],
+    seed: int = 0,
+    progress: Stages | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Stage:
     """Open logs, worlds and scenes to be shown together.
 
     The beams of the first log are fired at every world and scene. Without a log they are those of the first scene's
@@ -29,6 +34,7 @@ def open_stage(paths: Sequence[str | Path], seed: int = 0, progress: Stages | No
         paths: logs as `open_log` reads them, worlds (folders with a world.toml), names or files of scenes.
         seed: for firing.
         progress: called with a stage of building a scene, how much of it is done, and how much there is.
+        options: of `open_log`, for the logs.
 
     Raises:
         FileError: a path is missing, damaged, or of an unknown kind.
@@ -36,21 +42,29 @@ def open_stage(paths: Sequence[str | Path], seed: int = 0, progress: Stages | No
     """
     if not paths:
         raise InputError("view: name at least one log, world or scene")
-    logs: list[Layer] = []
-    worlds: list[Solid] = []
-    sites: list[SiteToFire] = []
-    for path in map(Path, paths):
-        if (path / "world.toml").exists():
-            worlds.append(Solid(path.stem, _whole(path)))
-        elif is_scene(path):
-            sites.append(SiteToFire.load(path, progress))
-        else:
-            logs.append(_log(path))
+    kinds = [(path, _kind(path)) for path in map(Path, paths)]  # wrong ones are told before anything slow
+    logs = [_log(path, options or {}) for path, kind in kinds if kind == "log"]
+    worlds = [Solid(path.stem, _whole(path)) for path, kind in kinds if kind == "world"]
+    sites = [SiteToFire.load(path, progress) for path, kind in kinds if kind == "scene"]
     if not logs and sites:
         logs.append(sites.pop(0).own_pass(seed))
     simulated = [fired(each.name, each.world, logs[0], seed) for each in worlds] if logs else []
     simulated += [site.fired(logs[0], seed) for site in sites]
     return _placed(named_apart(logs + simulated), worlds)
+
+
+def _kind(path: Path) -> Literal["log", "world", "scene"]:
+    from hedgerow.io.formats import format_of
+
+    if (path / "world.toml").exists():
+        return "world"
+    if is_scene(path):
+        SiteToFire.check(path)
+        return "scene"
+    if not path.exists():
+        raise FileError(f"{path}: no such file or folder, nor a scene; the scenes are {', '.join(scene_names())}")
+    format_of(path, None, reading=True)
+    return "log"
 
 
 def _whole(path: Path) -> LearnedWorld:
@@ -59,12 +73,10 @@ def _whole(path: Path) -> LearnedWorld:
     return world
 
 
-def _log(path: Path) -> Layer:
+def _log(path: Path, options: Mapping[str, Any]) -> Layer:
     from hedgerow.io import open_log
 
-    if not path.exists():
-        raise FileError(f"{path}: no such file or folder, nor a scene; the scenes are {', '.join(scene_names())}")
-    layer = recorded(path.stem, open_log(path))
+    layer = recorded(path.stem, open_log(path, **options))
     require_sweeps(layer)
     return layer
 

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from viser import ViserServer
 
 Changed = Callable[[str], None]
-"""Called with what has to be drawn anew: clouds, size, solids, way or beam."""
+"""Called with what has to be drawn anew: clouds, places (of clouds), detail, size, solids, way or beam."""
 
-_MILLION = 1_000_000
+_DETAIL = "points that are drawn while the camera moves; automatic: as many as the browser draws ten times a second"
 
 
 class Panel:
@@ -66,13 +66,23 @@ class Panel:
                 beside = self._gui.add_checkbox("side by side", self._choice.apart_m > 0)
                 apart = self._gui.add_number("apart [m]", self._choice.apart_m or APART_M, min=1.0, step=1.0)
                 for each in (beside, apart):
-                    self._on(each, "clouds", apart_m=lambda: float(apart.value) if beside.value else 0.0)
+                    self._on(each, "places", apart_m=lambda: float(apart.value) if beside.value else 0.0)
             self.way = self._gui.add_checkbox("sensor's way", True)
             self._on(self.way, "way")
             self.size = self._gui.add_slider("point size [m]", 0.01, 0.3, 0.01, 0.05)
             self._on(self.size, "size")
-            limit = self._gui.add_number("million points", self._choice.point_limit / _MILLION, min=0.01)
-            self._on(limit, "clouds", point_limit=lambda: int(limit.value * _MILLION))
+            limit = self._gui.add_number("at most [points]", self._choice.point_limit, min=1, step=1)
+            self._on(limit, "clouds", point_limit=lambda: int(limit.value))
+            self._add_detail()
+
+    def _add_detail(self) -> None:
+        fixed = self._choice.moving_points
+        choices: dict[str, int | None] = {"automatic": None, "all points": 0, "250,000": 250_000, "50,000": 50_000}
+        if fixed not in choices.values():
+            choices[f"{fixed:,}"] = fixed
+        initial = next(name for name, value in choices.items() if value == fixed)
+        moving = self._gui.add_dropdown("while moving", tuple(choices), initial_value=initial, hint=_DETAIL)
+        self._on(moving, "detail", moving_points=lambda: choices[moving.value])
 
     def _add_worlds(self) -> None:
         if not self._stage.solids:
@@ -153,15 +163,24 @@ class Panel:
     # ---- what it shows ----------------------------------------------------------------------------------------
 
     def show(self, frame: Frame) -> None:
-        """Write the legend and how much is drawn."""
+        """Write the legend and how much there is."""
         self._legend.image = legend_picture(frame.legend)
+        self.show_count(frame, frame.n_drawn)
+
+    def show_count(self, frame: Frame, n_drawn: int) -> None:
+        """Write how much there is, and how much of it is drawn."""
         lines = [f"**{name}**: {n:,} elements" for name, n in self._elements()]
         if self._stage.layers:
             window = self._stage.window(self._choice.position, self._choice.accumulate)
             numbers = f"sweep {window[-1]}" if len(window) == 1 else f"sweeps {window[0]} to {window[-1]}"
             thinned = f" of {frame.n_points:,}" if frame.n_drawn < frame.n_points else ""
             lines.insert(0, f"**{numbers}**: {frame.n_drawn:,}{thinned} points")
-        self._status.content = "\n\n".join(lines + [f"*{note}*" for note in frame.notes])
+        notes = list(frame.notes)
+        if n_drawn < frame.n_drawn:
+            notes.append(f"{n_drawn:,} drawn: as many as this browser draws within about a second")
+        text = "\n\n".join(lines + [f"*{note}*" for note in notes])
+        if self._status.content != text:
+            self._status.content = text
 
     def fail(self, error: Exception) -> None:
         """Say what went wrong, and stop playing."""

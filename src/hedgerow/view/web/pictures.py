@@ -8,14 +8,15 @@ from numpy.typing import NDArray
 
 from hedgerow.io.figure import new_figure
 from hedgerow.view.web.beam import SIGMA_M, BeamView, interesting
-from hedgerow.view.web.colours import TITLES, UNKNOWN, Legend, scale
+from hedgerow.view.web.colours import TITLES, Legend, scale
+from hedgerow.view.web.labels import UNKNOWN
 from hedgerow.view.web.layers import Rgb
 
 Picture = NDArray[np.uint8]
 """(height, width, 4) red, green, blue, alpha."""
 _PAPER, _INK = "#242424", "#d8d8d8"
 _DPI = 200
-_ROWS_AT_MOST = 16
+_ENTRIES_AT_MOST = 30
 
 
 def legend_picture(legend: Legend) -> Picture:
@@ -42,10 +43,13 @@ def density_picture(view: BeamView) -> Picture:
         label = f"{name}: no return {density.no_return:.0%}"
         axes.plot(density.range_m[part], density.density_per_m[part], color=_hex(view.colour[name]), lw=1, label=label)
     for name, range_m in view.measured_m.items():
-        if np.isfinite(range_m):
-            axes.axvline(range_m, color=_hex(view.colour[name]), lw=0.9, ls="--", label=f"{name}: {range_m:.3f} m")
-        else:
-            axes.plot([], [], color=_hex(view.colour[name]), ls="--", label=f"{name}: no return")
+        x = [range_m, range_m] if np.isfinite(range_m) else []
+        said = f"{range_m:.3f} m" if x else "no return"
+        # With a triangle on top of the frame: it is seen where the line is one with a peak.
+        axes.plot(
+            x, [0.0, 1.0][: len(x)], color=_hex(view.colour[name]), lw=0.9, ls="--", marker="v", ms=5, clip_on=False,
+            markevery=[1] if x else None, transform=axes.get_xaxis_transform(), label=f"{name}: {said}",
+        )  # fmt: skip
     axes.set(xlim=(low, high), xlabel="range [m]", ylabel="density [1/m]")
     axes.set_ylim(bottom=0)
     _ink(axes)
@@ -56,9 +60,9 @@ def density_picture(view: BeamView) -> Picture:
 
 
 def _swatches(legend: Legend) -> Picture:
-    entries = legend.entries[:_ROWS_AT_MOST] or (("nothing to see", UNKNOWN),)
-    rows = -(-len(entries) // 4) if legend.quantity == "label" else len(entries)
-    columns = 4 if legend.quantity == "label" else 1
+    entries = legend.entries[:_ENTRIES_AT_MOST] or (("nothing to see", UNKNOWN),)
+    columns = 2 if legend.quantity == "label" else 1
+    rows = -(-len(entries) // columns)
     figure = _new(3.0, 0.1 + 0.17 * rows)
     axes = figure.subplots()
     axes.set(xlim=(0, columns), ylim=(rows, 0))

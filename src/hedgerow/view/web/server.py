@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The web server: on a free port, quiet, on loopback unless told otherwise."""
 
+import logging
 import socket
 from contextlib import redirect_stdout
 from io import StringIO
@@ -32,6 +33,8 @@ def start_server(host: str = LOOPBACK, port: int = PORT) -> "ViserServer":
         raise MissingPackage(
             "view: needs the package viser, which is not installed; install it with: pip install 'hedgerow[view]'"
         ) from error
+    # Browsers open connections that they never use; each would be told with a traceback.
+    logging.getLogger("websockets.server").setLevel(logging.CRITICAL)
     free = _free_port(host, port)
     with redirect_stdout(StringIO()):  # it prints a panel; the command line has its own words
         server = viser.ViserServer(host, free, label="Hedgerow", verbose=False)

@@ -35,6 +35,18 @@ class SiteToFire:
     site: "Site"
     sensor: Sensor
 
+    @staticmethod
+    def check(path: Path) -> Sensor:
+        """Check a scene's file without building anything; return its sensor.
+
+        Raises:
+            FileError, InputError: the file or a field is wrong.
+        """
+        from hedgerow.physics.site import check_scene
+
+        name = check_scene(path)[1].sensor
+        return Sensor.load(name) if name.lower().endswith(".toml") else Sensor.named(name)
+
     @classmethod
     def load(cls, path: Path, progress: Stages | None) -> "SiteToFire":
         """Read and build a scene.
@@ -42,10 +54,9 @@ class SiteToFire:
         Raises:
             FileError, InputError: the file or a field is wrong.
         """
-        from hedgerow.physics.site import check_scene, load_site
+        from hedgerow.physics.site import load_site
 
-        name = check_scene(path)[1].sensor
-        sensor = Sensor.load(name) if name.lower().endswith(".toml") else Sensor.named(name)
+        sensor = cls.check(path)
         return cls(load_site(path, wavelength_nm=sensor.config.beam.wavelength_nm, progress=progress), sensor)
 
     def fired(self, real: Layer, seed: int) -> Layer:

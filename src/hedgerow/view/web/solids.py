@@ -13,6 +13,7 @@ from hedgerow.world.learned import LearnedWorld
 
 ELLIPSOID_SIGMAS = 1.5
 """Half axes of an ellipsoid, in standard deviations."""
+MOST_ELEMENTS = 500_000
 GREY = (170, 170, 170)
 
 
@@ -58,7 +59,7 @@ Shape = Ellipsoids | Mesh | Dots
 
 
 def shapes_of(
-    world: LearnedWorld, centre_m: NDArray[np.float64], quantity: Quantity, limits: Limits | None, limit: int
+    world: LearnedWorld, centre_m: NDArray[np.float64], quantity: Quantity, limits: Limits | None, most_gaussians: int
 ) -> dict[str, Shape]:
     """Return the shapes of a world by table.
 
@@ -67,12 +68,13 @@ def shapes_of(
         centre_m: (3,) what coordinates are relative to, map frame.
         quantity: what to colour by; elements have height, intensity and label, else they are grey.
         limits: ends of the colour bar; None for those of the elements themselves.
-        limit: at most this many elements of each table, evenly chosen.
+        most_gaussians: of more, some are left out, evenly; of other elements there may be MOST_ELEMENTS.
     """
     found: dict[str, Shape] = {}
     for name, whole in world.tables.items():
         if len(whole) == 0:
             continue
+        limit = most_gaussians if isinstance(whole, Gaussians) else MOST_ELEMENTS
         # Tables lie tile by tile: even steps thin all tiles alike.
         some = whole if len(whole) <= limit else whole[np.linspace(0, len(whole) - 1, limit).astype(np.intp)]
         found[name] = _shape(some, centre_m, _coloured(some, quantity, limits))

@@ -6,19 +6,24 @@ import time
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.errors import HedgerowError, InputError
 from hedgerow.view.web.beam import BeamAt, look, pick
+from hedgerow.view.web.browsers import Browsers
 from hedgerow.view.web.colours import Limits, Quantity
 from hedgerow.view.web.drawing import Drawing
 from hedgerow.view.web.frame import Choice, Frame, make_frame
+from hedgerow.view.web.pace import Pace
 from hedgerow.view.web.panel import Panel
 from hedgerow.view.web.stage import Stage
 
 if TYPE_CHECKING:
     from viser import SceneClickEvent, ViserServer
 
-_POINT_SIZE_M = 0.05
+_POINT_SIZE_M, _MOMENT_S = 0.05, 0.1
+Ray = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""(3,) origin in the frame of the drawing, (3,) direction of unit length."""
 
 
 class Viewer:
@@ -33,12 +38,14 @@ class Viewer:
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._stopped = False
-        self._clicked: BeamAt | None = None
+        self._clicked: Ray | None = None
         self._solid_colours: tuple[Quantity, Limits | None] | None = None
         self.frame: Frame | None = None
         self.drawing = Drawing(server, stage, choice.position, choice.apart_m)
         self.panel = Panel(server, stage, choice, self.change)
+        self.pace = Pace(choice.moving_points)
         if stage.layers:
+            self._browsers = Browsers(server, self.pace, lambda: self.change("detail"))
             server.scene.on_click()(self._click)
 
     def change(self, what: str) -> None:
@@ -59,15 +66,28 @@ class Viewer:
 
     def run(self) -> None:
         """Draw what changes until `stop` is called, or Ctrl-C."""
+        due = 0.0
         while not self._stopped:
-            began = time.monotonic()
-            if self.panel.playing:
+            now = time.monotonic()
+            # The next sweep waits for the browser, or a slow one would fall ever farther behind.
+            if self.panel.playing and now >= due and not self._browsers.busy:
+                due = now + self.panel.seconds_per_sweep
                 self.panel.step()
                 self.change("clouds")
-            self.draw()
-            left = self.panel.seconds_per_sweep - (time.monotonic() - began) if self.panel.playing else None
-            # Waits at least a moment: the server's threads need the interpreter too.
-            self._wake.wait(None if left is None else max(left, 0.005))
+                self.draw()
+                self._browsers.ask()
+            else:
+                self.draw()
+            self._wake.wait(self._pause_s(due))
+            if self.pace.rests_in_s(now) > 0:
+                self.change("detail")
+
+    def _pause_s(self, due: float) -> float | None:
+        """Return how long to wait for changes: for the next sweep, a moment while the camera moves, else for ever."""
+        now = time.monotonic()
+        if self.panel.playing and not self._browsers.busy:
+            return max(due - now, 0.005)  # at least a moment: the server's threads need the interpreter too
+        return _MOMENT_S if self.panel.playing or self.pace.rests_in_s(now) > 0 else None
 
     def draw(self) -> None:
         """Draw what has changed since the last time."""
@@ -75,17 +95,18 @@ class Viewer:
             changed, self._changed = self._changed, set[str]()
             self._wake.clear()
         size_m = float(self.panel.size.value) if self.stage.layers else _POINT_SIZE_M
-        if "size" in changed:
-            self.drawing.resize(size_m)
         if "way" in changed:
             self.drawing.way.visible = self.panel.way.value
-        if "clouds" in changed:
+        if changed & {"clouds", "places"}:
             self._draw_clouds(size_m)
+        if "places" in changed:
+            self.drawing.look_at_all(self.choice.apart_m)
+        if changed & {"size", "detail"}:
+            self._show_detail(size_m)
         if changed & {"clouds", "solids"}:
             self._draw_solids(size_m, "solids" in changed)
         if "beam" in changed:
-            at, self._clicked = self._clicked or self.panel.beam(), None
-            self.show_beam(at)
+            self.show_beam(self._chosen())
 
     def show_beam(self, at: BeamAt | None) -> None:
         """Draw a beam with its density, or say why that is impossible; None removes the last one."""
@@ -106,9 +127,24 @@ class Viewer:
             self.panel.fail(error)
             return
         self.drawing.show(self.frame, size_m)
+        self.panel.show(self.frame)
         if self.stage.layers:
             self.drawing.go_to(self.choice.position, follow=self.panel.follow.value)
-        self.panel.show(self.frame)
+        self._show_detail(size_m)
+
+    def _show_detail(self, size_m: float) -> None:
+        """Draw as many points as the browser can; at rest, find out whether it can draw more."""
+        if self.frame is None or not self.stage.layers:
+            return
+        now = time.monotonic()
+        self.pace.fixed = self.choice.moving_points
+        n_drawn = self.drawing.detail(size_m, self.pace.budget(now))
+        if self.pace.rests_in_s(now) > 0 or self.panel.playing:
+            return
+        if self.pace.should_ask(n_drawn, now):
+            self._browsers.ask(n_drawn)
+        else:
+            self.panel.show_count(self.frame, n_drawn)
 
     def _draw_solids(self, size_m: float, all_anew: bool) -> None:
         colours = self.choice.quantity, self.choice.limits.get(self.choice.quantity)
@@ -122,10 +158,14 @@ class Viewer:
                 self.drawing.hide_solid(solid)
 
     def _click(self, event: "SceneClickEvent") -> None:
-        if self.frame is None:
-            return
         direction = np.array(event.ray_direction)
-        at = pick(self.frame.shown, np.array(event.ray_origin), direction / np.linalg.norm(direction))
-        if at is not None:
-            self._clicked = at
-            self.change("beam")
+        with self._lock:
+            self._clicked = np.array(event.ray_origin), direction / np.linalg.norm(direction)
+        self.change("beam")
+
+    def _chosen(self) -> BeamAt | None:
+        """Return the beam that was clicked, else the one whose number was given; the last one if the click missed."""
+        with self._lock:
+            ray, self._clicked = self._clicked, None
+        hit = None if ray is None or self.frame is None else pick(self.frame.shown, *ray)
+        return hit or self.panel.beam()

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Level of detail: slices of clouds, and how many points a browser gets."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from hedgerow.view.web.cloud import key_of
+from hedgerow.view.web.detail import COARSEST, LARGEST, drawn, enlarged, finest_octave, octaves
+from hedgerow.view.web.pace import FEWEST, MOVING_S, REST_AFTER_S, RESTING_S, START, Pace
+
+N = 40 * COARSEST
+
+
+def test_each_octave_has_half_of_the_points_before_it():
+    found = octaves(key_of(np.arange(N)), np.full(N, 10, dtype=np.float32))
+    counts = np.bincount(found)
+    assert_array_equal(counts, [N // 2, N // 4, N // 8, N // 16, N // 32, N // 32])
+    assert counts[-1] >= COARSEST
+
+
+@pytest.mark.parametrize("n", [0, 1, 100, 2 * COARSEST - 1])
+def test_a_small_cloud_is_one_slice(n):
+    assert_array_equal(octaves(key_of(np.arange(n)), np.ones(n, dtype=np.float32)), np.zeros(n))
+
+
+def test_a_thinned_cloud_keeps_its_near_points_in_every_slice():
+    n = 2**18
+    key, range_m = key_of(np.arange(n)), np.where(np.arange(n) % 10, 4.0, 40.0).astype(np.float32)
+    left = key < np.uint64(2**63)  # as `thin` leaves them
+    found = octaves(key[left], range_m[left])
+    near = np.count_nonzero(range_m[left][found == found.max()] < 5)
+    # Nine times as many near points, of a hundredth of the weight: 8 % of the last slice, 680 of 8,192; a tenth of the
+    # points are far, so that hardly any run out. Five standard deviations are 130.
+    assert 550 < near < 1100
+
+
+def test_a_coarse_cloud_is_spread_evenly_though_beams_crowd_near_the_sensor():
+    n, kept = 2**19, 2**15
+    range_m = (2 / np.linspace(1, 0.05, n)).astype(np.float32)  # 2 to 40 m, the density falls with the squared range
+    coarse = octaves(key_of(np.arange(n)), range_m) >= 4
+    assert np.count_nonzero(coarse) == kept
+    # Exponential times with rates r^2: until tau, 1 - exp(-tau r^2) of those at r are drawn; tau is told by their sum.
+    low, high = 1e-9, 1.0
+    for _ in range(60):
+        tau = (low * high) ** 0.5
+        share = 1 - np.exp(-tau * range_m.astype(float) ** 2)
+        low, high = (tau, high) if share.sum() < kept else (low, tau)
+    edges = [2, 5, 10, 15, 20, 25, 30, 40]
+    counts, expected = np.histogram(range_m[coarse], edges)[0], np.histogram(range_m, edges, weights=share)[0]
+    assert (np.abs(counts - expected) < 5 * np.sqrt(expected)).all()  # false alarm: under 1e-5
+    assert np.ptp(counts[1:6]) < 0.4 * counts[1:6].mean()  # all alike, where the cloud itself thins out 18-fold
+
+
+def test_the_same_points_stay_whatever_else_is_there():
+    range_m = np.full(N, 5, dtype=np.float32)
+    key = key_of(np.arange(N))
+    assert_array_equal(octaves(key, range_m)[::-1], octaves(key[::-1], range_m))
+
+
+def test_the_finest_octave_keeps_the_budget_and_the_last_slice_stays():
+    clouds = [{0: 800, 1: 400, 2: 400}, {0: 50}, {}]
+    assert [drawn(clouds, octave) for octave in (0, 1, 2, 9)] == [1650, 850, 450, 450]
+    assert [finest_octave(clouds, budget) for budget in (5000, 1650, 1649, 850, 849, 3)] == [0, 0, 1, 1, 2, 2]
+    assert finest_octave([], 10) == 0
+
+
+def test_fewer_points_are_larger_by_the_root_and_not_without_end():
+    assert enlarged(25, 100) == 2.0
+    assert enlarged(100, 100) == 1.0
+    assert enlarged(1, 10_000) == LARGEST
+    assert enlarged(0, 0) == 0.0  # nothing to draw
+
+
+def dragged(pace, frame_s, n=40, start_s=100.0, twice=True):
+    """Messages of a camera: two for each frame, as viser sends them; return when the last one came."""
+    for i in range(n):
+        pace.moved(start_s + i * frame_s)
+        if twice:
+            pace.moved(start_s + i * frame_s + 0.02)
+    return start_s + (n - 1) * frame_s + 0.02
+
+
+def test_a_slow_browser_gets_fewer_points_until_it_is_quick_enough():
+    pace, now = Pace(), 100.0
+    for _ in range(20):  # a frame takes 40 ms and 2 us per point
+        now = dragged(pace, 0.04 + 2e-6 * pace.budget(now), n=6, start_s=now + 0.1)
+    assert 0.04 + 2e-6 * pace.budget(now) <= MOVING_S
+    assert pace.budget(now) > FEWEST
+
+
+def test_a_quick_browser_gets_ever_more_points():
+    pace = Pace()
+    now = dragged(pace, 1 / 60, n=600, twice=False)
+    pace.drew(50_000_000, now + 1, now + 1.02)
+    assert pace.budget(dragged(pace, 1 / 60, n=600, start_s=now + 2, twice=False)) > 2_000_000
+
+
+def test_a_hand_that_halts_is_not_a_slow_browser():
+    pace = Pace()
+    now = 100.0
+    for i in range(200):
+        now += 0.5 if i % 3 == 0 else 0.04
+        pace.moved(now)
+    assert pace.budget(now) >= START
+
+
+def test_at_rest_the_points_double_while_the_answers_come_soon():
+    pace, now = Pace(), 50.0
+    pace.moved(now)
+    budgets = []
+    for _ in range(5):  # 2 us per point
+        now += 10
+        n = pace.budget(now)
+        assert pace.should_ask(n, now) or n in budgets
+        budgets.append(n)
+        pace.drew(n, now, now + 2e-6 * n)
+    assert budgets == [START, 2 * START, 4 * START, 4 * START, 4 * START]  # 1 s, then 2 s: enough
+    assert 2e-6 * budgets[-1] <= RESTING_S
+    assert not pace.should_ask(budgets[-1], now)  # once for each rest
+    pace.drew(budgets[-1], now, now + 2.1)
+    assert pace.budget(now + 3) == budgets[-1] // 2
+
+
+def test_an_answer_from_a_time_of_movement_does_not_count():
+    pace = Pace()
+    pace.moved(10.0)
+    pace.drew(START, 9.0, 19.0)
+    assert pace.budget(20.0) == START
+
+
+def test_the_camera_rests_after_a_while_and_later_if_frames_are_slow():
+    pace = Pace()
+    end = dragged(pace, 0.05)
+    assert pace.rests_in_s(end + 0.9 * REST_AFTER_S) > 0 >= pace.rests_in_s(end + 1.1 * REST_AFTER_S)
+    end = dragged(pace, 0.3, n=8, start_s=end + 50)
+    assert pace.rests_in_s(end + 2 * REST_AFTER_S) > 0 >= pace.rests_in_s(end + 2.01)
+
+
+@pytest.mark.parametrize(("fixed", "moving"), [(0, 10**9), (70_000, 70_000)])
+def test_a_fixed_number_is_drawn_while_moving_and_all_at_rest(fixed, moving):
+    pace = Pace(fixed)
+    end = dragged(pace, 0.5)
+    assert min(pace.budget(end), 10**9) == moving
+    assert pace.budget(end + 5) > 10**9
+    assert not pace.should_ask(100, end + 5)
+
+
+def test_another_browser_starts_anew():
+    pace = Pace()
+    end = dragged(pace, 0.8)
+    pace.restart()
+    assert pace.budget(end) == START
