@@ -85,10 +85,13 @@ def record(site: Site, n_sweeps: int, seed: int = 1) -> tuple[Log, Log]:
 
 
 def learn_all(train: Log, models: Mapping[str, str] = MODELS, say: Say = print) -> dict[str, LearnedWorld]:
-    """Learn worlds, those of the paper with its parameters."""
+    """Learn worlds, those of the paper with its parameters, and the refined one no larger than Top Down."""
     worlds: dict[str, LearnedWorld] = {}
     for name, model in models.items():
-        worlds[name] = learn(train, model, **PAPER_PARAMETERS.get(model, {}))
+        parameters = dict(PAPER_PARAMETERS.get(model, {}))
+        if model == "refined":
+            parameters["budget"] = worlds["Top Down"].size().elements
+        worlds[name] = learn(train, model, **parameters)
         elements = ", ".join(f"{n:,} {kind}" for kind, n in worlds[name].size().tables.items())
         say(f"learned {name}: {elements}")
     return worlds
