@@ -2,7 +2,7 @@
 """Scores of one simulation, and the Comparison of several: numbers, tables, JSON."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -130,9 +130,9 @@ class Comparison:
         every = len(self.scores)
         return tuple(note if len(who) == every else f"{', '.join(who)}: {note}" for note, who in said.items())
 
-    def table(self) -> ScoreTable:
-        """Return the papers' table: simulations as columns, the best bold, the worst italic."""
-        return score_table({name: scores.values for name, scores in self.scores.items()})
+    def table(self, *, aside: Collection[str] = ()) -> ScoreTable:
+        """Return the papers' table: simulations as columns, the best bold, the worst italic; `aside` is neither."""
+        return score_table({name: scores.values for name, scores in self.scores.items()}, aside)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all scores by name, in types that JSON knows."""

@@ -4,9 +4,10 @@
 Ties are judged by what is shown, as in 000 Table 4. Two columns have a best but no worst, as in 000 Table 3.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import compress
 from typing import Any, Literal
 
 from hedgerow.evaluate.catalogue import METRICS, Metric
@@ -79,19 +80,21 @@ class ScoreTable:
         )
 
 
-def score_table(columns: Mapping[str, Mapping[str, Value]]) -> ScoreTable:
-    """Lay out the values of several simulations; metrics that none of them has are left out."""
+def score_table(columns: Mapping[str, Mapping[str, Value]], aside: Collection[str] = ()) -> ScoreTable:
+    """Lay out the values of several simulations; metrics that none of them has are left out, `aside` is not judged."""
+    judged = [name not in aside for name in columns]
     rows = [
-        _row(key, metric, [values.get(key, Value(None)) for values in columns.values()])
+        _row(key, metric, [values.get(key, Value(None)) for values in columns.values()], judged)
         for key, metric in METRICS.items()
         if any(key in values for values in columns.values())
     ]
     return ScoreTable(tuple(columns), tuple(rows))
 
 
-def _row(key: str, metric: Metric, values: Sequence[Value]) -> Row:
+def _row(key: str, metric: Metric, values: Sequence[Value], judged: Sequence[bool]) -> Row:
     texts = [metric.text(value.value) for value in values]
-    marks = _marks(metric, values, texts)
+    among = iter(_marks(metric, list(compress(values, judged)), list(compress(texts, judged))))
+    marks: list[Mark] = [next(among) if counts else "" for counts in judged]
     label = f"{metric.label} [{metric.unit}]" if metric.unit else metric.label
     cells = tuple(Cell(text, mark) for text, mark in zip(texts, marks, strict=True))
     return Row(key, label, cells, _rests_on(metric, values))

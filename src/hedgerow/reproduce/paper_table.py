@@ -15,13 +15,16 @@ class PaperTable:
     """(metric, the paper's values by column, ours by column)."""
     digits: int = 2
     lower_is_better: bool = True
+    aside: tuple[str, ...] = ()
+    """Columns that stand beside the others for comparison and are never the best."""
 
     def lines(self) -> list[tuple[str, ...]]:
         """Return (metric, whose, value per column) with the best of a row in bold Markdown."""
         done: list[tuple[str, ...]] = []
         for metric, paper, ours in self.rows:
-            done.append((metric, "paper", *self._cells(paper)))
-            done.append(("", "ours", *self._cells(ours)))
+            if paper:
+                done.append((metric, "paper", *self._cells(paper)))
+            done.append(("" if paper else metric, "ours", *self._cells(ours)))
         return done
 
     def to_markdown(self) -> str:
@@ -36,10 +39,12 @@ class PaperTable:
         return ("", "", *self.columns), rows
 
     def _cells(self, values: Mapping[str, float]) -> Sequence[str]:
-        known = [values[column] for column in self.columns if column in values]
+        judged = [column for column in self.columns if column not in self.aside]
+        known = [values[column] for column in judged if column in values]
         best = (min(known) if self.lower_is_better else max(known)) if known else None
         cells: list[str] = []
         for column in self.columns:
             text = f"{values[column]:,.{self.digits}f}" if column in values else "-"
-            cells.append(f"**{text}**" if column in values and values[column] == best else text)
+            is_best = column in judged and column in values and values[column] == best
+            cells.append(f"**{text}**" if is_best else text)
         return cells

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trials of worlds in small: seven worlds beside the scene itself, other sensors, other paths, other sizes.
+
+A patch of bushes and a wall take the place of the trail, one pulse in seven of a VLP-16 that of the HDL-64E.
+"""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from hedgerow.evaluate import compare
+from hedgerow.log import Log
+from hedgerow.physics.site import load_site
+from hedgerow.reproduce import budget, mobile, off_path, sensor_transfer
+from hedgerow.reproduce.course import Course
+from hedgerow.reproduce.markdown import markdown_table
+from hedgerow.reproduce.mobile import AGAIN
+from hedgerow.reproduce.paper_table import PaperTable
+
+SCENE = """
+seed = 4
+[terrain]
+kind = "flat"
+size_m = [60, 40]
+[plants.bush]
+kind = "shrub"
+variants = 2
+parameters = { height_m = 1.5, detail = 0.2 }
+[walls.fence]
+path_m = [[-25, 10], [25, 10]]
+height_m = 3
+[scatter.bushes]
+what = "bush"
+count = 60
+box_m = [-20, -8, 20, -2]
+[trajectories.first]
+waypoints_m = [[-10, 0], [10, 0]]
+[trajectories.second]
+waypoints_m = [[-10, 0], [10, 0]]
+offset_m = 0.6
+"""
+
+
+class SmallCourse(Course):
+    """Few pulses, whatever the sensor."""
+
+    def record(self, way, n_sweeps, seed, sensor="vlp-16", *, width=1.0):
+        sensor = "vlp-16" if sensor == "hdl-64e-s2" else sensor
+        sweeps = super().record(way, n_sweeps, seed, sensor, width=width).iter_sweeps()
+        return Log.concatenate([sweep[::7] for _, sweep in sweeps])
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    path = tmp_path_factory.mktemp("scene") / "small.toml"
+    path.write_text(SCENE)
+    return SmallCourse(load_site(path), (0.0, 3.0))
+
+
+@pytest.fixture
+def opened(course, monkeypatch):
+    monkeypatch.setattr(Course, "open", lambda scene, span_s: course)
+
+
+def silent(text):
+    pass
+
+
+def test_another_seed_has_the_same_beams_and_other_returns(course):
+    one, same, other = (course.record("first", 2, seed) for seed in (1, 1, 2))
+    assert one.equal(same)
+    assert one.beams.equal(other.beams)
+    assert not np.array_equal(one.returns.range_m, other.returns.range_m)
+    scores = compare(one, other)
+    assert scores["hits_found"] > 0.95  # the scene is the same; only pulses along its edges differ
+    assert scores["nll"] is None
+
+
+def test_wider_pulses_meet_more(course):
+    returned = [course.record("first", 1, 1, width=width).returns.hit.mean() for width in (0.0, 8.0)]
+    # 4,100 pulses, 24 mrad wider along the edges of wall and bushes: a few percent, against noise of 0.5 %.
+    assert returned[0] + 0.005 < returned[1]
+
+
+def test_a_shifted_pass_runs_to_the_left_at_the_same_height(course):
+    log, shifted = (off_path.beside(course, offset_m, 1, 1) for offset_m in (0.0, 2.0))
+    apart_m = shifted.beams.origin_m - log.beams.origin_m
+    assert_allclose(apart_m, np.broadcast_to([0.0, 2.0, 0.0], apart_m.shape), atol=1e-6)  # it drives along x
+
+
+def test_seven_worlds_stand_beside_the_paper_and_the_scene_itself(opened, tmp_path):
+    outcome = mobile.run(tmp_path, 2, say=silent)
+    rates, distances, sizes = outcome.tables
+    assert rates.columns == (*mobile.PAPER_MODELS, "Refined", AGAIN)
+    paper, ours = distances.lines()[:2]
+    assert paper[-2:] == ("-", "-") and "**16.07**" in paper
+    assert float(ours[-2].strip("*")) > 0 and float(ours[-1]) > 0
+    likelihood = distances.lines()[-1]
+    assert likelihood[-1] == "-" and likelihood[-2] != "-"
+    assert [line[:2] for line in distances.lines()].count(("Beam error, mean [cm]", "ours")) == 1
+    elements = dict(zip(sizes.columns, sizes.rows[0][2].values(), strict=True))
+    assert elements["Refined"] <= elements["Top Down"]
+
+
+def test_other_sensors_are_compared_with_brought_and_own_worlds(opened, tmp_path):
+    outcome = sensor_transfer.run(tmp_path, 2, say=silent)
+    parts = dict(part.split("**\n\n") for part in outcome.text.removeprefix("**").split("\n\n**"))
+    names = {title: [line.split(" | ")[0][2:] for line in table.splitlines()[2:]] for title, table in parts.items()}
+    taught = [f"{model}, {by}" for model in ("topdown", "hybrid", "refined") for by in ("hdl-64e", "own")]
+    for sensor in ("HDL-32E", "VLP-16"):
+        assert names[f"{sensor}, all beams"] == names[f"{sensor}, beams from -24.8 to 2.1 degrees"] == [*taught, AGAIN]
+        assert parts[f"{sensor}, all beams"] != parts[f"{sensor}, beams from -24.8 to 2.1 degrees"]
+    widths = ["refined, usual width", "refined, own", "Scene, usual width", AGAIN]
+    assert names["HDL-64E, rays"] == names["HDL-64E, four times as wide"] == widths
+
+
+def test_curves_beside_the_path_cover_all_worlds(opened, tmp_path):
+    outcome = off_path.run(tmp_path, 2, say=silent)
+    tables = [table.splitlines() for table in outcome.text.split("\n\n")]
+    assert [table[0].split(" | ")[0] for table in tables] == [f"| {label}" for _, label, _ in off_path.PANELS]
+    likelihood, cloud = tables[:2]
+    assert len(likelihood) == 2 + 7 and len(cloud) == 2 + 8  # the scene itself has no likelihood
+    assert outcome.pictures[0].read_bytes()[:4] == b"\x89PNG"
+
+
+def test_budgets_are_kept_and_drawn_beside_the_six(opened, tmp_path):
+    outcome = budget.run(tmp_path, 2, say=silent, budgets=(40, 80))
+    head, _, *rows = (line.strip("| ").split(" | ") for line in outcome.text.splitlines())
+    elements = head.index("Elements") + 1  # the first heading is empty and stripped away
+    found = {row[0]: int(row[elements].replace(",", "")) for row in rows}
+    assert len(found) == 6 + 3
+    assert found["Refined, 40"] <= 40 and found["Refined, 80"] <= 80
+    assert f"Refined, {found['Top Down']:,}" in found
+    assert outcome.pictures[0].read_bytes()[:4] == b"\x89PNG"
+
+
+def test_what_stands_aside_is_never_the_best(course):
+    table = PaperTable("t", ("A", "B", "C"), (("m", {}, {"A": 2.0, "B": 3.0, "C": 1.0}),), digits=0, aside=("C",))
+    assert table.lines() == [("m", "ours", "**2**", "3", "1")]
+    real, *others = (course.record("first", 1, seed) for seed in (1, 2, 3))
+    scores = compare(real, {"same": real, "two": others[0], "three": others[1]})
+    for row in scores.table(aside=("same",)).rows:
+        assert row.cells[0].mark == ""
+        assert sorted(cell.mark for cell in row.cells[1:]) in (["", ""], ["", "best"])
+
+
+def test_a_plain_table_in_markdown():
+    assert markdown_table(("a", "b"), [("x", "1")]) == "| a | b |\n| --- | ---: |\n| x | 1 |"
