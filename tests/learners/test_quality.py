@@ -88,6 +88,15 @@ def test_scores_are_those_of_a_slow_oracle():
     )
 
 
+def test_the_verdict_tells_the_chance_of_no_return():
+    gaussians, log = some_gaussians(), some_log(20_000)
+    fired = hr.SceneWorld(scene_of((gaussians,)), min_range_m=0.5, max_range_m=30.0).fire(log.beams, 5)
+    _, verdict = QualityCounter(gaussians, MODEL, WEIGHTS).slopes(log)
+    missing = verdict.n_hits * (1 - verdict.hits_found) + verdict.n_misses * verdict.misses_found
+    # Five sigma of 20,000 coins.
+    assert (~fired.returns.hit).mean() == pytest.approx(missing / len(log), abs=5 * 0.5 / np.sqrt(20_000))
+
+
 def stepped(gaussians, v, shape, s):
     """The elements after a step, by the definition: exp of a symmetric matrix between the roots."""
     from scipy.linalg import expm

@@ -139,12 +139,3 @@ def test_every_return_is_shared_out_but_for_the_outliers():
     returned = np.isfinite(log.returns.first_m).sum()
     # One range in fifty is arbitrary; most of those nothing explains.
     assert 0.96 * returned < sums.hits.sum() < returned
-
-
-def test_passing_is_the_chance_of_no_return():
-    tables = some_tables()
-    log = some_log(tables, n=20_000)
-    fired = hr.SceneWorld(scene_of(tables), min_range_m=0.5, max_range_m=30.0).fire(log.beams, 5)
-    # Five sigma of 20,000 coins.
-    missing = RayCounter(tables, MODEL).passing(log).mean()
-    assert (~fired.returns.hit).mean() == pytest.approx(missing, abs=5 * 0.5 / np.sqrt(20_000))

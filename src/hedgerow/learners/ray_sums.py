@@ -129,19 +129,6 @@ class RayCounter:
         )
         return RaySums(table, int(np.rint(log_density * _SCORE_STEPS).astype(np.int64).sum()), len(log))
 
-    def passing(self, log: Log) -> NDArray[np.float64]:
-        """Return the (N,) probability that each beam does not return."""
-        nothing = np.full(len(log), np.inf, dtype=np.float32)
-        model = self.model
-        log_passing = self._scene.log_likelihood(
-            log.beams,
-            nothing,
-            min_range_m=model.min_range_m,
-            max_range_m=model.max_range_m,
-            min_sigma_m=model.min_sigma_m,
-        )
-        return np.exp(log_passing)
-
 
 def means_of(tables: Tables, scene: Scene) -> NDArray[np.float32]:
     """Return the (N, 3) means in the scene's frame; triangles have none and gather no points."""
