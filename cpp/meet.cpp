@@ -41,11 +41,23 @@ void approach(const Gaussian& gaussian, float tau_squared, const RTCRay8& ray, c
     out.met = met;
 }
 
+float optical_depth(float stop, float variance_m2, float distance_squared) {
+    return stop * std::sqrt(variance_m2) * exp_negative(-0.5f * distance_squared);
+}
+
 // The law as a template argument: the constant case must not pay for exponentials.
 template <StopLaw law>
 float pass_probability(float stop, float variance_m2, float distance_squared) {
     if constexpr (law == StopLaw::permeability) return stop;
-    return exp_negative(-stop * std::sqrt(variance_m2) * exp_negative(-0.5f * distance_squared));
+    return exp_negative(-optical_depth(stop, variance_m2, distance_squared));
+}
+
+// The coin against the probability to pass, as -log(coin) against the optical depth: both sides are short enough for the
+// processor to work on them side by side, while an exponential of an exponential has to wait for itself.
+template <StopLaw law>
+bool stops_at(float thrown, float stop, float variance_m2, float distance_squared) {
+    if constexpr (law == StopLaw::permeability) return thrown >= stop;
+    return -log_positive(thrown) <= optical_depth(stop, variance_m2, distance_squared);
 }
 
 // Throws the element's coin for every ray that meets it, and ends those rays there that it stops.
@@ -57,8 +69,8 @@ void toss(const Gaussian& gaussian, std::uint64_t element, const Approach& way, 
     unsigned stopped = 0;  // one bit per lane
 #pragma omp simd reduction(| : stopped)
     for (int lane = 0; lane < kLanes; ++lane) {
-        const float pass = pass_probability<law>(gaussian.stop, way.variance_m2[lane], way.distance_squared[lane]);
-        const bool stops = coin(coins.key_a[lane], coins.key_b[lane], element) >= pass;
+        const float thrown = coin(coins.key_a[lane], coins.key_b[lane], element);
+        const bool stops = stops_at<law>(thrown, gaussian.stop, way.variance_m2[lane], way.distance_squared[lane]);
         stopped |= static_cast<unsigned>(stops) << lane;
     }
     for (stopped &= way.met; stopped; stopped &= stopped - 1) {
