@@ -186,9 +186,11 @@ def test_a_single_sweep_is_enough(test_log):
     one = behind_bushes(24_000, 2, n_sweeps=1)
     start, refined = (hr.learn(one, model) for model in ("topdown", "refined"))
 
-    def cost(world: hr.LearnedWorld) -> float:
+    model = RayModel(test_log.min_range_m, test_log.max_range_m, outlier_share=0.001)
+
+    def cost(world):
         tables = tuple(world.tables.values())
-        return QualityCounter(tables, MODEL, QualityWeights()).slopes(test_log)[1].cost(QualityWeights())
+        return QualityCounter(tables, model, QualityWeights()).slopes(test_log)[1].cost(QualityWeights())
 
     assert cost(refined) < cost(start) - 0.2
     scores = hr.compare(test_log, {"start": start, "refined": refined}, seed=0)
