@@ -21,7 +21,7 @@ from hedgerow.errors import InputError
 from hedgerow.learners.descent import Descent, prior_slope
 from hedgerow.learners.held_out import HeldOut
 from hedgerow.learners.maximise import floored, maximised, with_extinction
-from hedgerow.learners.neighbourhood import Widths, pooled_covariance
+from hedgerow.learners.neighbourhood import pooled_covariance
 from hedgerow.learners.quality import QualityCounter
 from hedgerow.learners.ray_sums import RayCounter, RayModel, RaySums
 from hedgerow.learners.reshape import merged, pruned, split
@@ -47,14 +47,12 @@ class RefinedParameters(BaseModel):
     """How the start is learned if it is voxel."""
     topdown: TopdownParameters = TopdownParameters()
     """How the start is learned if it is topdown."""
-    rounds: Annotated[int, Field(ge=0, le=1000)] = 6
+    rounds: Annotated[int, Field(ge=0, le=1000)] = 4
     """Rounds of expectation maximisation; none for a start that has extinction already."""
     passes: Annotated[int, Field(ge=0, le=1000)] = 4
     """Passes of descent over the log, a step per sweep; 0: none."""
-    min_steps: Annotated[int, Field(ge=0, le=100_000)] = 80
-    """Of few sweeps there are more passes, until there are so many steps."""
-    most_passes: Annotated[int, Field(ge=0, le=1000)] = 20
-    """But no more than this: a single sweep soon over-fits."""
+    min_steps: Annotated[int, Field(ge=0, le=100_000)] = 60
+    """Of fewer sweeps there are more passes, until there are so many steps."""
     rate: Annotated[float, Field(gt=0, le=0.5)] = 0.05
     """First steps of means and shapes, in standard deviations of the element."""
     stop_rate: Annotated[float, Field(gt=0, le=1)] = 0.2
@@ -67,21 +65,21 @@ class RefinedParameters(BaseModel):
     """How elements stop beams: grazing beams pass more easily, or every beam alike."""
     surface: SurfaceParameters | None = SurfaceParameters(node_m=0.5, kernel_m=0.5)
     """How triangles are learned that may take the place of Gaussians; None: they may not."""
-    prior_count: NotNegative = 7.0
+    prior_count: NotNegative = 10.0
     """Points that the shape of the neighbourhood counts for in every element; 0 over-fits."""
     prior_reach_m: Positive = 0.6
     """How far the neighbourhood of an element reaches."""
-    prior_width: NotNegative = 1.5
-    """How wide, measured by the elements of the start at the same place, smaller elements are asked to grow."""
+    prior_sigma_m: Positive = 0.12
+    """Standard deviation up to which the neighbourhood asks smaller elements to grow."""
     min_hits: NotNegative = 1.0
     """Elements that answer for fewer returns are dropped."""
     swap: Annotated[float, Field(ge=0, le=0.5)] = 0.1
     """Share of the budget that each round takes from where elements hardly differ, and gives to where they are few."""
-    split_hits: Positive = 10.0
+    split_hits: Positive = 20.0
     """Elements that answer for fewer returns are not split."""
-    split_sigma_m: Positive = 0.04
+    split_sigma_m: Positive = 0.05
     """Shorter elements are not split."""
-    tau: Positive = 2.6
+    tau: Positive = 3.0
     """A ray meets an element up to this Mahalanobis distance."""
     min_sigma_m: Positive = 0.01
     """Floor of an element's standard deviations; range noise and errors of the poses are within it."""
@@ -117,7 +115,6 @@ class Refiner:
         Ctrl-C ends a stage; what was best so far goes on, and is the result after the last one.
         """
         start = self._affordable(start)
-        self._widths = Widths(start)
         best = fitted = Candidate(start, self._judged(start, "judging the start"))
         with suppress(KeyboardInterrupt):
             fitted = self._fitted(
@@ -168,14 +165,13 @@ class Refiner:
         own = self.parameters
         if own.prior_count == 0:
             return None
-        width_m = own.prior_width * self._widths.at(gaussians.mean_m)
-        return pooled_covariance(gaussians, hits, reach_m=own.prior_reach_m, max_sigma_m=width_m)
+        return pooled_covariance(gaussians, hits, reach_m=own.prior_reach_m, max_sigma_m=own.prior_sigma_m)
 
     def _passes(self, start: Candidate) -> Iterator[Candidate]:
         """Descent; the pace falls over all steps, and some verdicts on the way tell how far it has come."""
         own, gaussians, verdict = self.parameters, start.gaussians, start.verdict
         per_pass = max(self.held.n_training, 1)
-        passes = max(own.passes, min(-(-own.min_steps // per_pass), own.most_passes)) if own.passes else 0
+        passes = max(own.passes, -(-own.min_steps // per_pass)) if own.passes else 0
         every = -(-passes // _MOST_VERDICTS)
         descent, step, prior_m2 = Descent(len(gaussians), own.rate, own.stop_rate), 0, None
         total, hits = np.zeros(len(gaussians)), np.zeros(len(gaussians))
