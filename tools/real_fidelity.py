@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Learn every model from one part of public recordings, compare it with the rest, and write the tables as Markdown.
 
-    python tools/real_fidelity.py DATA [--only NAME ...] [--models MODEL ...] [--out TABLES.md] [--pictures FOLDER]
+    python tools/real_fidelity.py DATA [--only NAME ...] [--models MODEL ...] [--seed N] [--out TABLES.md]
+        [--pictures FOLDER]
 
 DATA holds a folder per dataset, with the load.py that tools/real_logs.py describes. docs/fidelity.md has the tables.
 """
@@ -131,8 +132,8 @@ def log_of(data: Path, recording: Recording, choice: Choice) -> hr.Log:
     return hr.Log.concatenate(list(parts))
 
 
-def measure(data: Path, name: str, pictures: Path | None, models: Sequence[str] = MODELS) -> str:
-    """Learn, compare, and return the section of one recording."""
+def measure(data: Path, name: str, pictures: Path | None, models: Sequence[str], seed: int) -> str:
+    """Learn, compare, and return the section of one recording; the seed is for firing."""
     recording = RECORDINGS[name]
     train, test = (log_of(data, recording, choice) for choice in (recording.train, recording.test))
     worlds: dict[str, hr.LearnedWorld] = {}
@@ -140,7 +141,7 @@ def measure(data: Path, name: str, pictures: Path | None, models: Sequence[str] 
         start_s = time.monotonic()
         worlds[model] = hr.learn(train, model, **_limits(model, worlds))
         print(f"{name}: learned {model} in {time.monotonic() - start_s:.0f} s", flush=True)
-    scores = hr.compare(test, worlds, **recording.settings)
+    scores = hr.compare(test, worlds, seed=seed, **recording.settings)
     table = scores.table()
     shown = ScoreTable(table.columns, tuple(row for row in table.rows if row.key in SHOWN))
     if pictures is not None:
@@ -210,10 +211,11 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("--only", nargs="+", choices=list(RECORDINGS), default=list(RECORDINGS), metavar="NAME")
     parser.add_argument("--models", nargs="+", default=MODELS, metavar="MODEL", help="default: all")
+    parser.add_argument("--seed", type=int, default=0, help="for firing; worlds and likelihood do not depend on it")
     parser.add_argument("--out", type=Path, help="write the tables here instead of printing them")
     parser.add_argument("--pictures", type=Path, help="folder for real_NAME.png")
     asked = parser.parse_args()
-    sections = [measure(asked.data, name, asked.pictures, asked.models) for name in asked.only]
+    sections = [measure(asked.data, name, asked.pictures, asked.models, asked.seed) for name in asked.only]
     if asked.out is None:
         print("\n".join(sections))
     else:
