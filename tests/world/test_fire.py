@@ -135,6 +135,14 @@ def test_extinction_of_a_stack_of_gaussians_is_beer_lambert():
     assert abs(passed - expected) < 5 * np.sqrt(expected * (1 - expected) / 200_000)  # 5 sigma: 6e-7
 
 
+def test_no_extinction_stops_nothing_whatever_the_coin():
+    # 51 M coins of 2^23 kinds: all but two in a thousand kinds, also those whose logarithm is all but zero, come up.
+    scene = Scene()
+    mean = np.c_[np.linspace(5, 15, 64), np.zeros((64, 2))]
+    scene.add_gaussians(mean, np.broadcast_to(np.eye(3) * 0.04, (64, 3, 3)), extinction_per_m=0.0)
+    assert (scene.fire(repeated([1.0, 0, 0], 800_000), seed=1).element < 0).all()
+
+
 def test_rigid_motion_of_world_and_sensor_changes_nothing():
     rng = np.random.default_rng(5)
     parts = random_parts(rng)
