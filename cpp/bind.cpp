@@ -59,7 +59,7 @@ void add_mesh(Scene& scene, const AnyArray& vertices, const AnyArray& triangles,
 }
 
 void add_gaussians(Scene& scene, const AnyArray& mean_m, const AnyArray& whitening, const AnyArray& stop,
-                   const AnyArray& label, const AnyArray& intensity, const AnyArray& intensity_sigma, bool extinction,
+                   const AnyArray& label, const AnyArray& intensity, const AnyArray& intensity_sigma, StopLaw law,
                    float tau, const std::array<AnyArray, 3>& labels) {
     const auto stops = values<float>(stop, "stop", -1);
     const auto n = static_cast<std::ptrdiff_t>(stops.size());
@@ -71,7 +71,7 @@ void add_gaussians(Scene& scene, const AnyArray& mean_m, const AnyArray& whiteni
                                 values<float>(intensity_sigma, "intensity_sigma", n),
                                 label_arrays(labels, n)};
     nb::gil_scoped_release release;
-    scene.add_gaussians(arrays, extinction ? StopLaw::extinction : StopLaw::permeability, tau);
+    scene.add_gaussians(arrays, law, tau);
 }
 
 void place_scenes(Scene& scene, std::shared_ptr<Scene> other, const AnyArray& transforms, const AnyArray& label,
@@ -236,6 +236,11 @@ NB_MODULE(_core, m) {
     nb::arg("origin_m").noconvert(), nb::arg("direction").noconvert(), nb::arg("pulse").noconvert(), \
         nb::arg("ring").noconvert(), nb::arg("sweep").noconvert(), nb::arg("scene_origin_m")
 
+    nb::enum_<StopLaw>(m, "StopLaw", "How a Gaussian stops rays.")
+        .value("permeability", StopLaw::permeability)
+        .value("extinction", StopLaw::extinction)
+        .value("compact", StopLaw::compact);
+
     nb::class_<Scene>(m, "Scene", "Meshes, Gaussians and placed scenes; frozen when first fired at or placed.")
         .def(nb::init<>())
         .def("add_mesh", add_mesh, nb::arg("vertices").noconvert(), nb::arg("triangles").noconvert(),
@@ -247,7 +252,7 @@ NB_MODULE(_core, m) {
              "count) of all triangles, or empty if none has several.")
         .def("add_gaussians", add_gaussians, nb::arg("mean_m").noconvert(), nb::arg("whitening").noconvert(),
              nb::arg("stop").noconvert(), nb::arg("label").noconvert(), nb::arg("intensity").noconvert(),
-             nb::arg("intensity_sigma").noconvert(), nb::arg("extinction"), nb::arg("tau"),
+             nb::arg("intensity_sigma").noconvert(), nb::arg("law"), nb::arg("tau"),
              nb::arg("labels").noconvert(),
              "Adds Gaussians; stop is a permeability or an extinction in 1/m, labels as for add_mesh.")
         .def("place", place_scenes, nb::arg("scene"), nb::arg("transforms").noconvert(), nb::arg("label").noconvert(),

@@ -34,7 +34,7 @@ auto quality_of(Scene& scene, const AnyArray& origin_m, const AnyArray& directio
                 const AnyArray& ring, const AnyArray& sweep, std::array<double, 3> scene_origin_m,
                 const AnyArray& range_m, const AnyArray& mean_m, const AnyArray& whitening, float min_range_m,
                 float max_range_m, float min_sigma_m, float outlier_share, float error_weight, float hit_weight,
-                float miss_weight, int threads, const nb::object& progress) {
+                float miss_weight, StopLaw law, int threads, const nb::object& progress) {
     const BeamArrays beams = beam_arrays(origin_m, direction, pulse, ring, sweep, scene_origin_m);
     const auto ranges = values<float>(range_m, "range_m", static_cast<std::ptrdiff_t>(beams.size()));
     const std::size_t n = scene.n_elements();
@@ -46,7 +46,7 @@ auto quality_of(Scene& scene, const AnyArray& origin_m, const AnyArray& directio
     {
         nb::gil_scoped_release release;
         quality_sums(scene, beams, ranges, elements,
-                     {{min_range_m, max_range_m}, min_sigma_m, outlier_share, error_weight, hit_weight, miss_weight},
+                     {{min_range_m, max_range_m}, min_sigma_m, outlier_share, error_weight, hit_weight, miss_weight, law},
                      threads, ticker(progress), sums.values, scores.values);
     }
     return std::make_tuple(nb::cast<nb::ndarray<nb::numpy, std::int64_t, nb::ndim<2>>>(sums.array),
@@ -67,7 +67,7 @@ void bind_refine(nb::module_& m) {
           nb::arg("sweep").noconvert(), nb::arg("scene_origin_m"), nb::arg("range_m").noconvert(),
           nb::arg("mean_m").noconvert(), nb::arg("whitening").noconvert(), nb::arg("min_range_m"),
           nb::arg("max_range_m"), nb::arg("min_sigma_m"), nb::arg("outlier_share"), nb::arg("error_weight"),
-          nb::arg("hit_weight"), nb::arg("miss_weight"), nb::arg("threads"), nb::arg("progress").none(),
+          nb::arg("hit_weight"), nb::arg("miss_weight"), nb::arg("law"), nb::arg("threads"), nb::arg("progress").none(),
           "Gradient of the score of the beams by each element, fixed point of 30 bits, and three scores per beam.");
     m.attr("QUALITY_SUMS") = static_cast<int>(kQualitySums);
     m.attr("REFINE_FIXED") = kFixed;

@@ -41,36 +41,41 @@ void approach(const Gaussian& gaussian, float tau_squared, const RTCRay8& ray, c
     out.met = met;
 }
 
-float optical_depth(float stop, float variance_m2, float distance_squared) {
-    return stop * std::sqrt(variance_m2) * exp_negative(-0.5f * distance_squared);
+// Of a Gaussian with one of the two laws of extinction.
+template <StopLaw law>
+float optical_depth(float stop, float variance_m2, float distance_squared, float per_tau_squared) {
+    const float inside = 1.0f - distance_squared * per_tau_squared;
+    const float profile = law == StopLaw::compact ? inside * inside : exp_negative(-0.5f * distance_squared);
+    return stop * std::sqrt(variance_m2) * profile;
 }
 
 // The law as a template argument: the constant case must not pay for exponentials.
 template <StopLaw law>
-float pass_probability(float stop, float variance_m2, float distance_squared) {
+float pass_probability(float stop, float variance_m2, float distance_squared, float per_tau_squared) {
     if constexpr (law == StopLaw::permeability) return stop;
-    return exp_negative(-optical_depth(stop, variance_m2, distance_squared));
+    return exp_negative(-optical_depth<law>(stop, variance_m2, distance_squared, per_tau_squared));
 }
 
 // The coin against the probability to pass, as -log(coin) against the optical depth: both sides are short enough for the
 // processor to work on them side by side, while an exponential of an exponential has to wait for itself.
 template <StopLaw law>
-bool stops_at(float thrown, float stop, float variance_m2, float distance_squared) {
+bool stops_at(float thrown, float stop, float variance_m2, float distance_squared, float per_tau_squared) {
     if constexpr (law == StopLaw::permeability) return thrown >= stop;
-    return -log_positive(thrown) <= optical_depth(stop, variance_m2, distance_squared);
+    return -log_positive(thrown) <= optical_depth<law>(stop, variance_m2, distance_squared, per_tau_squared);
 }
 
 // Throws the element's coin for every ray that meets it, and ends those rays there that it stops.
 template <StopLaw law>
-void toss(const Gaussian& gaussian, std::uint64_t element, const Approach& way, PacketContext& context,
-          const RTCIntersectFunctionNArguments& arguments) {
+void toss(const Gaussian& gaussian, float per_tau_squared, std::uint64_t element, const Approach& way,
+          PacketContext& context, const RTCIntersectFunctionNArguments& arguments) {
     RTCRayHit8& rays = *reinterpret_cast<RTCRayHit8*>(arguments.rayhit);
     const PacketRandom& coins = *context.coins;
     unsigned stopped = 0;  // one bit per lane
 #pragma omp simd reduction(| : stopped)
     for (int lane = 0; lane < kLanes; ++lane) {
         const float thrown = coin(coins.key_a[lane], coins.key_b[lane], element);
-        const bool stops = stops_at<law>(thrown, gaussian.stop, way.variance_m2[lane], way.distance_squared[lane]);
+        const bool stops =
+            stops_at<law>(thrown, gaussian.stop, way.variance_m2[lane], way.distance_squared[lane], per_tau_squared);
         stopped |= static_cast<unsigned>(stops) << lane;
     }
     for (stopped &= way.met; stopped; stopped &= stopped - 1) {
@@ -101,19 +106,21 @@ void meet_gaussian(const RTCIntersectFunctionNArguments* arguments) {
     approach(gaussian, set.tau_squared, ray, arguments->valid, far_m, way);
     if (!way.met) return;
     const std::uint64_t element = context.scene->first_element(context.instID[0]) + set.first_element + gaussian.number;
-    if (context.coins) {
-        if (set.law == StopLaw::permeability)
-            return toss<StopLaw::permeability>(gaussian, element, way, context, *arguments);
-        return toss<StopLaw::extinction>(gaussian, element, way, context, *arguments);
-    }
-    const auto pass_by_law = set.law == StopLaw::permeability ? pass_probability<StopLaw::permeability>
-                                                              : pass_probability<StopLaw::extinction>;
+    const auto by_law = [&](auto&& what) {
+        if (set.law == StopLaw::permeability) return what.template operator()<StopLaw::permeability>();
+        if (set.law == StopLaw::extinction) return what.template operator()<StopLaw::extinction>();
+        return what.template operator()<StopLaw::compact>();
+    };
+    if (context.coins)
+        return by_law([&]<StopLaw law>() { toss<law>(gaussian, set.per_tau_squared, element, way, context, *arguments); });
+    const auto pass_by_law = by_law([]<StopLaw law>() { return &pass_probability<law>; });
     for (unsigned met = way.met; met; met &= met - 1) {
         const int lane = std::countr_zero(met);
         const float variance_m2 = way.variance_m2[lane], distance_squared = way.distance_squared[lane];
         context.crossings[lane].push_back({way.mean_m[lane], std::sqrt(variance_m2),
                                            std::sqrt(variance_m2 * (set.tau_squared - distance_squared)),
-                                           pass_by_law(gaussian.stop, variance_m2, distance_squared), element});
+                                           pass_by_law(gaussian.stop, variance_m2, distance_squared, set.per_tau_squared),
+                                           element});
     }
 }
 

@@ -112,8 +112,16 @@ class RayScore {
     double beyond_ = 0, end_cost_ = 0;
 };
 
+// The derivative of the log of the optical depth by the squared distance from the element's middle.
+double depth_by_square(const Crossing& crossing, StopLaw law) {
+    if (law != StopLaw::compact) return -0.5;
+    // Of (1 - dist^2 / tau^2)^2, where half_m is sigma sqrt(tau^2 - dist^2); bounded at the rim, where depth is nothing.
+    const double rest = static_cast<double>(crossing.half_m) / crossing.sigma_m;
+    return -2 / std::max(rest * rest, 1e-3);
+}
+
 // Carries derivatives by range, sigma and depth on to the element.
-void add_slopes(const Crossing& crossing, const double origin[3], const double direction[3], const float* mean,
+void add_slopes(const Crossing& crossing, StopLaw law, const double origin[3], const double direction[3], const float* mean,
                 const float* w, double by_depth, double by_mean, double by_sigma, std::int64_t* sums) {
     const double q[3] = {mean[0] - origin[0], mean[1] - origin[1], mean[2] - origin[2]};
     const auto whitened = [&](const double v[3], double out[3]) {
@@ -126,9 +134,9 @@ void add_slopes(const Crossing& crossing, const double origin[3], const double d
     whitened(q, m);
     const double t = crossing.mean_m, sigma = crossing.sigma_m, variance = sigma * sigma;
     for (int axis = 0; axis < 3; ++axis) x[axis] = t * d[axis] - m[axis];
-    // depth u = k sigma exp(-x'x / 2)
+    // depth u = k sigma times a profile of x'x
     const double depth = std::min(50.0, -std::log(std::max<double>(crossing.pass, 2e-22)));
-    const double by_square = -0.5 * by_depth * depth;
+    const double by_square = by_depth * depth * depth_by_square(crossing, law);
     by_sigma += by_depth * depth / sigma;
     for (int axis = 0; axis < 3; ++axis)
         add(sums[kSlopeMean + axis], by_mean * variance * d[axis] - 2 * by_square * x[axis]);
@@ -173,7 +181,7 @@ void quality_sums(Scene& scene, const BeamArrays& beams, std::span<const float> 
                                  const double sigma = crossings[i].sigma_m;
                                  if (std::abs(by_depth) + sigma * (std::abs(by_mean) + std::abs(by_sigma)) < kNothing)
                                      return;
-                                 add_slopes(crossings[i], origin, direction, &elements.mean_m[3 * element],
+                                 add_slopes(crossings[i], settings.law, origin, direction, &elements.mean_m[3 * element],
                                             &elements.whitening[6 * element], by_depth, by_mean, by_sigma, own);
                              });
             });

@@ -34,6 +34,7 @@ struct QualitySettings {
     float error_weight;  // a, nat per metre
     float hit_weight;    // b, nat
     float miss_weight;   // c, nat
+    StopLaw law;         // of the Gaussians
 };
 
 struct ElementArrays {

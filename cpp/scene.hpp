@@ -25,6 +25,7 @@ namespace hedgerow {
 enum class StopLaw : int {
     permeability,  // with constant probability `stop`
     extinction,    // with probability exp(-stop * sigma_t * exp(-dist^2 / 2)), `stop` in 1/m
+    compact,       // with probability exp(-stop * sigma_t * (1 - dist^2 / tau^2)^2): nothing is cut off at tau
 };
 
 // Range noise of a group of triangles: variance0 + (share range)^2 + variance_a (sin / cos^2)^2 of the incidence angle
@@ -114,7 +115,7 @@ struct Gaussian {
 struct Gaussians final : Geometry {
     Gaussians(const GaussianArrays& arrays, StopLaw law, float tau);
     StopLaw law;
-    float tau_squared;
+    float tau_squared, per_tau_squared;
     std::vector<Gaussian> elements;  // along a Morton curve: what one ray meets lies close together in memory
     float max_sigma_m = 0;           // largest axis of any element
 };

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.learners.ray_sums import RaySums
-from hedgerow.world.elements import Gaussians
+from hedgerow.world.elements import Gaussians, Law
 
 MIN_EXTINCTION_PER_M, MAX_EXTINCTION_PER_M = 1e-3, 1e5
 _MAX_STEP = np.log(3.0)
@@ -72,13 +72,11 @@ def rebuilt(variance_m2: NDArray[np.float64], axes: NDArray[np.float64]) -> NDAr
     return scaled @ axes.transpose(0, 2, 1)
 
 
-def with_extinction(gaussians: Gaussians) -> Gaussians:
-    """Return elements of constant permeability as such with extinction: twice the depth they have, in their middle.
+def with_extinction(gaussians: Gaussians, law: Law) -> Gaussians:
+    """Return elements of constant permeability as such with a law of extinction.
 
-    Twice, because depth falls off from the middle; rounds of maximisation find the rest.
+    In the middle they get twice the depth that they had, as it falls off from there; rounds of maximisation find the rest.
     """
-    if gaussians.law == "extinction":
-        return gaussians
     sigma_m = np.sqrt(np.maximum(np.einsum("nii->n", gaussians.covariance_m2) / 3, gaussians.min_sigma_m**2))
     depth = -np.log(np.clip(gaussians.stop.astype(np.float64), 0.02, 0.98))
-    return replace(gaussians, stop=(2 * depth / sigma_m).astype(np.float32), law="extinction")
+    return replace(gaussians, stop=(2 * depth / sigma_m).astype(np.float32), law=law)

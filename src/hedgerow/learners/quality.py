@@ -53,6 +53,8 @@ class QualityCounter:
         self._scene = scene_of(tables)
         self._mean_m = means_of(tables, self._scene)
         self._whitening = np.concatenate([_whitening(table) for table in tables])
+        laws = [table.law for table in tables if isinstance(table, Gaussians)]
+        self._law = getattr(_core.StopLaw, laws[0] if laws else "extinction")
 
     def slopes(self, log: Log, *, threads: int = 0) -> tuple[Slopes, Verdict]:
         """Return the slopes of the cost of a log, summed over beams, and the verdict on it.
@@ -76,6 +78,7 @@ class QualityCounter:
             error_weight=self.weights.error_nat_per_m,
             hit_weight=self.weights.lost_hit_nat,
             miss_weight=self.weights.false_hit_nat,
+            law=self._law,
             threads=threads,
             progress=None,
         )

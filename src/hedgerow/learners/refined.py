@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from hedgerow.errors import InputError
 from hedgerow.learners.descent import Descent, prior_slope
 from hedgerow.learners.held_out import HeldOut
 from hedgerow.learners.maximise import floored, maximised, with_extinction
-from hedgerow.learners.neighbourhood import pooled_covariance
+from hedgerow.learners.neighbourhood import Widths, pooled_covariance
 from hedgerow.learners.quality import QualityCounter
 from hedgerow.learners.ray_sums import RayCounter, RayModel, RaySums
 from hedgerow.learners.reshape import merged, pruned, split
@@ -30,7 +30,7 @@ from hedgerow.learners.topdown import TopdownParameters
 from hedgerow.learners.verdict import QualityWeights, Verdict
 from hedgerow.learners.voxel import VoxelParameters
 from hedgerow.log import Log
-from hedgerow.world.elements import Gaussians
+from hedgerow.world.elements import Gaussians, Law
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -47,12 +47,14 @@ class RefinedParameters(BaseModel):
     """How the start is learned if it is voxel."""
     topdown: TopdownParameters = TopdownParameters()
     """How the start is learned if it is topdown."""
-    rounds: Annotated[int, Field(ge=0, le=1000)] = 4
+    rounds: Annotated[int, Field(ge=0, le=1000)] = 6
     """Rounds of expectation maximisation; none for a start that has extinction already."""
     passes: Annotated[int, Field(ge=0, le=1000)] = 4
     """Passes of descent over the log, a step per sweep; 0: none."""
-    min_steps: Annotated[int, Field(ge=0, le=100_000)] = 60
-    """Of fewer sweeps there are more passes, until there are so many steps."""
+    min_steps: Annotated[int, Field(ge=0, le=100_000)] = 80
+    """Of few sweeps there are more passes, until there are so many steps."""
+    most_passes: Annotated[int, Field(ge=0, le=1000)] = 20
+    """But no more than this: a single sweep soon over-fits."""
     rate: Annotated[float, Field(gt=0, le=0.5)] = 0.05
     """First steps of means and shapes, in standard deviations of the element."""
     stop_rate: Annotated[float, Field(gt=0, le=1)] = 0.2
@@ -61,25 +63,28 @@ class RefinedParameters(BaseModel):
     """What makes a simulation bad, besides an unlikely range."""
     budget: Annotated[int, Field(ge=1)] | None = None
     """Most elements; None: as many as the start has."""
-    law: Literal["extinction", "permeability"] = "extinction"
-    """How elements stop beams: grazing beams pass more easily, or every beam alike."""
+    worth_nat: NotNegative = 0.1
+    """What the second half of the budget must save of the held-out cost; if it saves less, it is left unused."""
+    law: Law = "compact"
+    """How elements stop beams: those that graze pass more easily, up to `tau` or as a normal density, or all alike. A
+    start that is not permeable alike keeps its own law and tau."""
     surface: SurfaceParameters | None = SurfaceParameters(node_m=0.5, kernel_m=0.5)
     """How triangles are learned that may take the place of Gaussians; None: they may not."""
-    prior_count: NotNegative = 10.0
+    prior_count: NotNegative = 7.0
     """Points that the shape of the neighbourhood counts for in every element; 0 over-fits."""
     prior_reach_m: Positive = 0.6
     """How far the neighbourhood of an element reaches."""
-    prior_sigma_m: Positive = 0.12
-    """Standard deviation up to which the neighbourhood asks smaller elements to grow."""
+    prior_width: NotNegative = 1.5
+    """How wide, measured by the elements of the start at the same place, smaller elements are asked to grow."""
     min_hits: NotNegative = 1.0
     """Elements that answer for fewer returns are dropped."""
     swap: Annotated[float, Field(ge=0, le=0.5)] = 0.1
     """Share of the budget that each round takes from where elements hardly differ, and gives to where they are few."""
-    split_hits: Positive = 20.0
+    split_hits: Positive = 10.0
     """Elements that answer for fewer returns are not split."""
-    split_sigma_m: Positive = 0.05
+    split_sigma_m: Positive = 0.04
     """Shorter elements are not split."""
-    tau: Positive = 3.0
+    tau: Positive = 2.7
     """A ray meets an element up to this Mahalanobis distance."""
     min_sigma_m: Positive = 0.01
     """Floor of an element's standard deviations; range noise and errors of the poses are within it."""
@@ -100,6 +105,7 @@ class Candidate:
 
     gaussians: Gaussians
     verdict: Verdict
+    widths: Widths
 
 
 class Refiner:
@@ -114,14 +120,13 @@ class Refiner:
 
         Ctrl-C ends a stage; what was best so far goes on, and is the result after the last one.
         """
-        start = self._affordable(start)
-        best = fitted = Candidate(start, self._judged(start, "judging the start"))
+        start = self._affordable(start, self.parameters.budget or len(start))
+        best = fitted = Candidate(start, self._judged(start, "judging the start"), Widths(start))
         with suppress(KeyboardInterrupt):
-            fitted = self._fitted(
-                self._adapted(start), rounds=self.parameters.rounds if start.law != "extinction" else 0
-            )
-            best = self._better(best, fitted)
-        if fitted.gaussians.law == "extinction":
+            for candidate in self._fits(start):
+                fitted = candidate
+                best = self._better(best, fitted)
+        if fitted.gaussians.law != "permeability":
             with suppress(KeyboardInterrupt):
                 for candidate in self._passes(fitted):
                     best = self._better(best, candidate)
@@ -130,9 +135,8 @@ class Refiner:
     def _better(self, one: Candidate, other: Candidate) -> Candidate:
         return min(one, other, key=lambda each: each.verdict.cost(self.parameters.weights))
 
-    def _affordable(self, start: Gaussians) -> Gaussians:
+    def _affordable(self, start: Gaussians, budget: int) -> Gaussians:
         """The start, or as much of it joined as the budget asks for."""
-        budget = self.parameters.budget or len(start)
         if len(start) <= budget:
             return start
         return merged(start, self._round(start, "weighing the start").hits, budget)[0]
@@ -141,37 +145,57 @@ class Refiner:
         """The start with the law and the limits asked for."""
         own = self.parameters
         if own.law == "permeability" and start.law != "permeability":
-            raise InputError("start: its elements have extinction; set law=extinction too")
+            raise InputError("start: its elements have extinction; set law=compact or extinction too")
         covariance_m2 = floored(start.covariance_m2, own.min_sigma_m)
-        adapted = replace(start, tau=own.tau, min_sigma_m=own.min_sigma_m, covariance_m2=covariance_m2)
-        return with_extinction(adapted) if own.law == "extinction" else adapted
+        adapted = replace(start, min_sigma_m=own.min_sigma_m, covariance_m2=covariance_m2)
+        if start.law != "permeability":
+            return adapted
+        adapted = replace(adapted, tau=own.tau)
+        return adapted if own.law == "permeability" else with_extinction(adapted, own.law)
 
-    def _fitted(self, gaussians: Gaussians, rounds: int) -> Candidate:
-        """Expectation maximisation."""
-        budget = self.parameters.budget or len(gaussians)
-        for number in range(1, rounds + 1):
-            sums = self._round(gaussians, f"round {number} of {rounds}")
-            gaussians = self._next(gaussians, sums, budget)
-        return Candidate(gaussians, self._judged(gaussians, "judging the rounds"))
-
-    def _next(self, gaussians: Gaussians, sums: RaySums, budget: int) -> Gaussians:
+    def _fits(self, start: Gaussians) -> Iterator[Candidate]:
+        """Expectation maximisation with half of the budget, then with all of it if that is worth it."""
         own = self.parameters
-        gaussians = maximised(gaussians, sums, prior_m2=self._prior(gaussians, sums.hits), prior_count=own.prior_count)
+        if start.law != "permeability" or own.rounds == 0:
+            adapted = self._adapted(start)
+            yield Candidate(adapted, self._judged(adapted, "judging the start"), Widths(start))
+            return
+        budget = own.budget or len(start)
+        half = self._fitted(start, (budget + 1) // 2)
+        yield half
+        full = self._fitted(start, budget)
+        if half.verdict.cost(own.weights) - full.verdict.cost(own.weights) > own.worth_nat:
+            yield full
+
+    def _fitted(self, start: Gaussians, budget: int) -> Candidate:
+        rounds = self.parameters.rounds
+        start = self._affordable(start, budget)
+        widths, gaussians = Widths(start), self._adapted(start)
+        for number in range(1, rounds + 1):
+            sums = self._round(gaussians, f"{budget:,} elements, round {number} of {rounds}")
+            gaussians = self._next(gaussians, sums, budget, widths)
+        return Candidate(gaussians, self._judged(gaussians, "judging the rounds"), widths)
+
+    def _next(self, gaussians: Gaussians, sums: RaySums, budget: int, widths: Widths) -> Gaussians:
+        own = self.parameters
+        prior_m2 = self._prior(gaussians, sums.hits, widths)
+        gaussians = maximised(gaussians, sums, prior_m2=prior_m2, prior_count=own.prior_count)
         gaussians, hits = pruned(gaussians, sums.hits, own.min_hits)
         gaussians, hits = merged(gaussians, hits, int((1 - own.swap) * budget))
         return split(gaussians, hits, budget=budget, min_hits=own.split_hits, min_sigma_m=own.split_sigma_m)
 
-    def _prior(self, gaussians: Gaussians, hits: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    def _prior(self, gaussians: Gaussians, hits: NDArray[np.float64], widths: Widths) -> NDArray[np.float64] | None:
         own = self.parameters
         if own.prior_count == 0:
             return None
-        return pooled_covariance(gaussians, hits, reach_m=own.prior_reach_m, max_sigma_m=own.prior_sigma_m)
+        width_m = own.prior_width * widths.at(gaussians.mean_m)
+        return pooled_covariance(gaussians, hits, reach_m=own.prior_reach_m, max_sigma_m=width_m)
 
     def _passes(self, start: Candidate) -> Iterator[Candidate]:
         """Descent; the pace falls over all steps, and some verdicts on the way tell how far it has come."""
         own, gaussians, verdict = self.parameters, start.gaussians, start.verdict
         per_pass = max(self.held.n_training, 1)
-        passes = max(own.passes, -(-own.min_steps // per_pass)) if own.passes else 0
+        passes = max(own.passes, min(-(-own.min_steps // per_pass), own.most_passes)) if own.passes else 0
         every = -(-passes // _MOST_VERDICTS)
         descent, step, prior_m2 = Descent(len(gaussians), own.rate, own.stop_rate), 0, None
         total, hits = np.zeros(len(gaussians)), np.zeros(len(gaussians))
@@ -185,9 +209,9 @@ class Refiner:
                 hits, step = hits + slopes.hits, step + 1
             if number % every == 0 or number == passes:
                 verdict = self._judged(gaussians, f"judging pass {number}")
-                yield Candidate(gaussians, verdict)
+                yield Candidate(gaussians, verdict, start.widths)
             if number % every == 0 or number == 1:
-                prior_m2 = self._prior(gaussians, hits)
+                prior_m2 = self._prior(gaussians, hits, start.widths)
             total, hits = hits, np.zeros(len(gaussians))
 
     def _sweeps(self, stage: str) -> Iterator[Log]:

@@ -17,7 +17,7 @@ from hedgerow.world.labels import LabelCounts
 from hedgerow.world.noise import NOISELESS, SurfaceNoise
 from hedgerow.world.scene import Scene
 
-Law = Literal["permeability", "extinction"]
+Law = Literal["permeability", "extinction", "compact"]
 Column = NDArray[Any] | LabelCounts
 """One row per element."""
 _UNLABELLED = 0
@@ -82,7 +82,7 @@ class Gaussians(Elements):
     covariance_m2: NDArray[np.float64]
     """(N, 3, 3)."""
     stop: NDArray[np.float32]
-    """(N,) permeability, or extinction [1/m], as `law` says."""
+    """(N,) permeability, or extinction [1/m] for the other two laws (`Scene.add_gaussians`)."""
     intensity: NDArray[np.float32]
     """(N,) mean intensity of its returns; NaN if unknown."""
     intensity_sigma: NDArray[np.float32]
@@ -135,7 +135,11 @@ class Gaussians(Elements):
 
     def add_to(self, scene: Scene) -> None:
         """Add all elements to a scene, in order."""
-        law = {"permeability": "permeability", "extinction": "extinction_per_m"}[self.law]
+        stopping: dict[str, Any] = (
+            {"permeability": self.stop}
+            if self.law == "permeability"
+            else {"extinction_per_m": self.stop, "compact": self.law == "compact"}
+        )
         scene.add_gaussians(
             self.mean_m,
             self.covariance_m2,
@@ -144,7 +148,7 @@ class Gaussians(Elements):
             label=self.label,
             intensity=self.intensity,
             intensity_sigma=self.intensity_sigma,
-            **{law: self.stop},
+            **stopping,
         )
 
 

@@ -106,6 +106,7 @@ class Scene:
         *,
         permeability: ArrayLike | None = None,
         extinction_per_m: ArrayLike | None = None,
+        compact: bool = False,
         tau: float = 3.5,
         label: ArrayLike | LabelCounts = 0,
         intensity: ArrayLike = 0.5,
@@ -119,6 +120,7 @@ class Scene:
             covariance_m2: (N, 3, 3) [m²].
             permeability: (N,) or one number: probability that a ray that meets it passes. Default 0.
             extinction_per_m: (N,) or one number k instead: it passes with exp(-k sigma_t exp(-dist²/2)) [1/m].
+            compact: with extinction, (1 - dist²/tau²)² in place of exp(-dist²/2), which ends softly at `tau`.
             tau: 3.5 as in 000; 002 took 2.
             label: semantic class, 0 to 65535, or counts of several, by which each return draws one.
             intensity: mean intensity of its returns, 0 or more; NaN is unknown.
@@ -137,9 +139,11 @@ class Scene:
         if not 0 < tau < np.inf or not 0 < min_sigma_m < np.inf:
             raise InputError(f"tau, min_sigma_m: expected finite numbers above 0, found {tau}, {min_sigma_m}")
         if extinction_per_m is None:
-            stop = _between("permeability", 0.0 if permeability is None else permeability, n, 0, 1)
+            law, stop = "permeability", _between("permeability", 0.0 if permeability is None else permeability, n, 0, 1)
         else:
-            stop = _between("extinction_per_m", extinction_per_m, n, 0, np.inf)
+            law, stop = "extinction", _between("extinction_per_m", extinction_per_m, n, 0, np.inf)
+        if compact and extinction_per_m is None:
+            raise InputError("compact: goes with extinction_per_m")
         covariance = arrays.as_floats("covariance_m2", np.zeros((0, 3, 3)) if n == 0 else covariance_m2, (n, 3, 3))
         modes, labels = engine_labels(label, n)
         self._core.add_gaussians(
@@ -149,7 +153,7 @@ class Scene:
             modes,
             _known("intensity", intensity, n),
             _between("intensity_sigma", intensity_sigma, n, 0, np.inf),
-            extinction_per_m is not None,
+            getattr(_core.StopLaw, "compact" if compact else law),
             tau,
             labels,
         )
