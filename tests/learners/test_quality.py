@@ -20,14 +20,17 @@ MODEL = RayModel(min_range_m=0.5, max_range_m=30.0, min_sigma_m=0.01, outlier_sh
 WEIGHTS = QualityWeights(error_nat_per_m=0.7, lost_hit_nat=3.0, false_hit_nat=2.0)
 
 
-def some_gaussians():
+LAWS = pytest.mark.parametrize("law", ["extinction", "compact"])
+
+
+def some_gaussians(law="extinction"):
     """Twelve Gaussians of all shapes, well apart, so that small steps do not change their order on a ray."""
     rng = np.random.default_rng(4)
     roots = rng.normal(size=(12, 3, 3)) * 0.2
     mean_m = np.column_stack([np.linspace(4, 26, 12), rng.uniform(-0.5, 0.5, (12, 2))])
     stop = rng.uniform(1, 8, 12).astype(np.float32)
     covariance_m2 = roots @ roots.transpose(0, 2, 1) + 0.01 * np.eye(3)
-    return Gaussians.plain(mean_m, covariance_m2, stop=stop, law="extinction", min_sigma_m=0.01, tau=6.0)
+    return Gaussians.plain(mean_m, covariance_m2, stop=stop, law=law, min_sigma_m=0.01, tau=6.0)
 
 
 def some_log(n=3000, seed=1):
@@ -56,7 +59,8 @@ def slow_scores(gaussians, log):
         t = variance * np.einsum("i,nij,nj->n", d, inverse, q)
         x = t[:, None] * d - q
         square = np.einsum("ni,nij,nj->n", x, inverse, x)
-        depth = gaussians.stop.astype(float) * np.sqrt(variance) * np.exp(-square / 2)
+        profile = np.exp(-square / 2) if gaussians.law == "extinction" else (1 - square / gaussians.tau**2) ** 2
+        depth = gaussians.stop.astype(float) * np.sqrt(variance) * profile
         depth = np.where((square <= gaussians.tau**2) & (t > 0) & (t <= MODEL.max_range_m), depth, 0)
         order = np.argsort(t)
         t, sigma, passing = t[order], np.sqrt(variance[order]), np.exp(-depth[order])
@@ -76,8 +80,9 @@ def slow_cost(gaussians, log):
     return Verdict.of(slow_scores(gaussians, log), log).cost(WEIGHTS) * len(log)
 
 
-def test_scores_are_those_of_a_slow_oracle():
-    gaussians, log = some_gaussians(), some_log(400)
+@LAWS
+def test_scores_are_those_of_a_slow_oracle(law):
+    gaussians, log = some_gaussians(law), some_log(400)
     _, verdict = QualityCounter(gaussians, MODEL, WEIGHTS).slopes(log)
     slow = Verdict.of(slow_scores(gaussians, log), log)
     assert_allclose(verdict.cost(WEIGHTS), slow.cost(WEIGHTS), rtol=1e-4)  # the core works in float32
@@ -109,9 +114,10 @@ def stepped(gaussians, v, shape, s):
     )
 
 
+@LAWS
 @pytest.mark.parametrize("kind", ["mean", "shape", "stop"])
-def test_slopes_are_differences_of_the_slow_cost(kind):
-    gaussians, log = some_gaussians(), some_log(400)
+def test_slopes_are_differences_of_the_slow_cost(kind, law):
+    gaussians, log = some_gaussians(law), some_log(400)
     slope = QualityCounter(gaussians, MODEL, WEIGHTS).slopes(log)[0].slope
     rng = np.random.default_rng(2)
     for element in range(0, 12, 3):

@@ -145,7 +145,7 @@ def test_the_result_is_better_than_its_start_on_beams_that_neither_saw(log, test
     scores = [hr.compare(test_log, world, seed=0) for world in (voxel, refined)]
     assert scores[1]["nll"] < scores[0]["nll"] - 0.1
     assert scores[1]["beam_error_mean_m"] < scores[0]["beam_error_mean_m"]
-    assert refined.tables["gaussians"].law == "extinction"
+    assert refined.tables["gaussians"].law == "compact"
     assert len(refined.tables["gaussians"]) <= len(voxel.tables["gaussians"])
 
 
@@ -180,6 +180,12 @@ def test_a_budget_is_kept_and_more_elements_fit_better(log, test_log):
     assert len(few) <= 60
     assert len(few) < len(many) <= 150
     assert RayCounter((many,), MODEL).sums(test_log).nll < RayCounter((few,), MODEL).sums(test_log).nll
+
+
+def test_the_second_half_of_the_budget_is_used_where_it_is_worth_it(log):
+    # Of thirty bushes and a wall 40 elements are far from enough, 20 still less; nothing is worth a thousand nats.
+    frugal, lavish = (learned(log, budget=40, worth_nat=worth, **SHORT) for worth in (1000.0, 0.0))
+    assert len(frugal) <= 20 < len(lavish) <= 40
 
 
 def test_a_single_sweep_is_enough(test_log):
@@ -225,6 +231,13 @@ def test_ctrl_c_keeps_the_best_so_far(log, when):
     assert stopped.verdict.cost(own.weights) < before if when == "pass 3" else stopped.gaussians is start
 
 
+def test_a_start_with_extinction_keeps_its_law_and_its_tau(log):
+    own = RefinedParameters(**SHORT)
+    refiner = Refiner(hold_out(parts_of(log), own.held_out_every), RayModel(0.0, 13.9, 0.001), own, lambda stage: None)
+    result = refiner.refine(disturbed(bushes())).gaussians
+    assert (result.law, result.tau) == ("extinction", 3.5)
+
+
 def test_silent_elements_stay_as_they_are():
     gaussians = bushes()
     away = replace(gaussians, mean_m=gaussians.mean_m + np.array([0, 100, 0]))
@@ -237,7 +250,7 @@ def test_silent_elements_stay_as_they_are():
 
 def test_extinction_of_a_start_is_opaque_where_it_was_and_open_where_it_was():
     start = replace(bushes(), law="permeability", stop=np.linspace(0, 1, 30, dtype=np.float32))
-    stop = with_extinction(start).stop
+    stop = with_extinction(start, "extinction").stop
     sigma = np.sqrt(np.einsum("nii->n", start.covariance_m2) / 3)
     assert_allclose(stop[5:-5] * sigma[5:-5] / 2, -np.log(start.stop[5:-5]), rtol=1e-5)
     assert np.isfinite(stop).all()
@@ -252,5 +265,5 @@ def test_what_cannot_be_refined_is_refused_in_one_sentence(log, tmp_path):
     with pytest.raises(hr.InputError, match=r"start: .*has triangles"):
         learned(log, start=str(tmp_path / "surface.world"))
     hr.learn(log, "refined", **SHORT).save(tmp_path / "refined.world")
-    with pytest.raises(hr.InputError, match="law=extinction"):
+    with pytest.raises(hr.InputError, match="law=compact"):
         learned(log, start=str(tmp_path / "refined.world"), law="permeability")

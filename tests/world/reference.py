@@ -59,5 +59,6 @@ def _gaussian(origin, direction, mean, covariance, tau, law, stop, number):
     if t <= 0 or distance_squared > tau**2:
         return None
     sigma = 1 / np.sqrt(a)
-    passing = stop if law == "permeability" else np.exp(-stop * sigma * np.exp(-distance_squared / 2))
+    profile = (1 - distance_squared / tau**2) ** 2 if law == "compact" else np.exp(-distance_squared / 2)
+    passing = stop if law == "permeability" else np.exp(-stop * sigma * profile)
     return t, sigma, passing, number

@@ -9,6 +9,7 @@ from hedgerow.world import Scene, SurfaceNoise
 
 NOISE = SurfaceNoise(0.015, 0.0014)
 IDENTITY = np.eye(3)
+SHIFT = np.array([1.0, 0.2, -0.1])
 
 
 def rotation(rng):
@@ -34,12 +35,14 @@ def random_parts(rng, n_triangles=4, n_gaussians=5, centre=(6.0, 0.0, 0.0), spre
 
 
 def add(scene, parts):
-    """Add the parts to a scene: triangles, Gaussians by permeability, the same again by extinction, shifted."""
+    """Add the parts to a scene: triangles, Gaussians by permeability, the same again by both extinctions, shifted."""
     n = len(parts["corners"])
     triangles = np.arange(3 * n).reshape(n, 3)
     scene.add_mesh(parts["corners"].reshape(-1, 3), triangles, permeability=parts["rho"], noise=NOISE)
     scene.add_gaussians(parts["mean"], parts["covariance"], permeability=parts["permeability"], tau=2.5)
-    scene.add_gaussians(parts["mean"] + [1.0, 0.2, -0.1], parts["covariance"], extinction_per_m=parts["extinction"])
+    extinction = {"extinction_per_m": parts["extinction"]}
+    scene.add_gaussians(parts["mean"] + SHIFT, parts["covariance"], **extinction)
+    scene.add_gaussians(parts["mean"] - SHIFT, parts["covariance"], **extinction, compact=True, tau=2.7)
 
 
 def add_reference(reference, parts, first, linear=IDENTITY, shift=(0.0, 0.0, 0.0)):
@@ -49,8 +52,9 @@ def add_reference(reference, parts, first, linear=IDENTITY, shift=(0.0, 0.0, 0.0
         reference.triangles.append((corners @ linear.T + shift, rho, NOISE.sigma0_m, NOISE.sigma_a_m, number))
         number += 1
     for law, stop, tau, offset in (
-        ("permeability", parts["permeability"], 2.5, np.zeros(3)),
-        ("extinction", parts["extinction"], 3.5, np.array([1.0, 0.2, -0.1])),
+        ("permeability", parts["permeability"], 2.5, 0 * SHIFT),
+        ("extinction", parts["extinction"], 3.5, SHIFT),
+        ("compact", parts["extinction"], 2.7, -SHIFT),
     ):
         for mean, covariance, s in zip(parts["mean"], parts["covariance"], stop, strict=True):
             moved = (mean + offset) @ linear.T + shift

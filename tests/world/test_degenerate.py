@@ -152,6 +152,7 @@ def test_a_bad_mesh_is_refused_by_the_name_of_the_argument(arguments, message):
         ({"permeability": -0.1}, "permeability: row 0"),
         ({"extinction_per_m": -1}, "extinction_per_m: row 0"),
         ({"permeability": 0.5, "extinction_per_m": 1.0}, "give one of the two"),
+        ({"permeability": 0.5, "compact": True}, "compact: goes with extinction_per_m"),
         ({"tau": 0}, "tau"),
         ({"min_sigma_m": 0}, "min_sigma_m"),
     ],

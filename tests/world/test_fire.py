@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from scenes import NOISE, add, beams_of, fan, mixed_scene, random_parts, rotation
+from scenes import NOISE, SHIFT, add, beams_of, fan, mixed_scene, random_parts, rotation
 from scipy.stats import chi2, ks_2samp, kstest, norm
 
 from hedgerow import Beams
@@ -135,6 +135,18 @@ def test_extinction_of_a_stack_of_gaussians_is_beer_lambert():
     assert abs(passed - expected) < 5 * np.sqrt(expected * (1 - expected) / 200_000)  # 5 sigma: 6e-7
 
 
+@pytest.mark.parametrize("dist", [0.0, 1.0, 2.0, 2.4])
+def test_compact_extinction_fades_to_nothing_at_the_rim(dist):
+    n, k, sigma, tau = 10, 2.0, 0.3, 2.5
+    scene = Scene()
+    mean = np.c_[np.linspace(5, 15, n), np.full(n, dist * sigma), np.zeros(n)]
+    covariance = np.broadcast_to(np.eye(3) * sigma**2, (n, 3, 3))
+    scene.add_gaussians(mean, covariance, extinction_per_m=k, compact=True, tau=tau)
+    hits = scene.fire(repeated([1.0, 0, 0], 200_000), seed=1)
+    expected = np.exp(-n * k * sigma * (1 - dist**2 / tau**2) ** 2)
+    assert abs(np.mean(hits.element < 0) - expected) < 5 * np.sqrt(expected * (1 - expected) / 200_000)  # 6e-7
+
+
 def test_no_extinction_stops_nothing_whatever_the_coin():
     # 51 M coins of 2^23 kinds: all but two in a thousand kinds, also those whose logarithm is all but zero, come up.
     scene = Scene()
@@ -153,7 +165,7 @@ def test_rigid_motion_of_world_and_sensor_changes_nothing():
     moved["covariance"] = turn @ parts["covariance"] @ turn.T
     here, there = Scene(), Scene(shift)
     n = len(parts["corners"])
-    for scene, p, offset in ((here, parts, np.array([1.0, 0.2, -0.1])), (there, moved, turn @ [1.0, 0.2, -0.1])):
+    for scene, p, offset in ((here, parts, SHIFT), (there, moved, turn @ SHIFT)):
         scene.add_mesh(p["corners"].reshape(-1, 3), np.arange(3 * n).reshape(n, 3), permeability=p["rho"])
         scene.add_gaussians(p["mean"] + offset, p["covariance"], extinction_per_m=p["extinction"])
     directions = fan(5000, rng)
@@ -179,10 +191,13 @@ def test_an_instanced_scene_answers_like_the_same_scene_flattened():
     matrix = outer @ inner
     corners = placed["corners"].reshape(-1, 3) @ matrix[:3, :3].T + matrix[:3, 3]
     flat.add_mesh(corners, np.arange(len(corners)).reshape(-1, 3), permeability=placed["rho"], noise=NOISE)
-    for offset, law, tau in (([0, 0, 0], "permeability", 2.5), ([1.0, 0.2, -0.1], "extinction_per_m", 3.5)):
-        mean = (placed["mean"] + offset) @ matrix[:3, :3].T + matrix[:3, 3]
-        covariance = matrix[:3, :3] @ placed["covariance"] @ matrix[:3, :3].T
-        flat.add_gaussians(mean, covariance, tau=tau, **{law: placed[law.removesuffix("_per_m")]})
+    covariance = matrix[:3, :3] @ placed["covariance"] @ matrix[:3, :3].T
+    for offset, how in (
+        (0 * SHIFT, {"permeability": placed["permeability"], "tau": 2.5}),
+        (SHIFT, {"extinction_per_m": placed["extinction"]}),
+        (-SHIFT, {"extinction_per_m": placed["extinction"], "compact": True, "tau": 2.7}),
+    ):
+        flat.add_gaussians((placed["mean"] + offset) @ matrix[:3, :3].T + matrix[:3, 3], covariance, **how)
     assert instanced.n_elements == flat.n_elements
     beams = beams_of((0, 0, 0), fan(5000, rng))
     a, b = instanced.fire(beams, seed=2), flat.fire(beams, seed=2)

@@ -75,7 +75,7 @@ def rebuilt(variance_m2: NDArray[np.float64], axes: NDArray[np.float64]) -> NDAr
 def with_extinction(gaussians: Gaussians, law: Law) -> Gaussians:
     """Return elements of constant permeability as such with a law of extinction.
 
-    In the middle they get twice the depth that they had, as it falls off from there; rounds of maximisation find the rest.
+    They get twice the depth that they had, in the middle: it falls off from there. Rounds of maximisation do the rest.
     """
     sigma_m = np.sqrt(np.maximum(np.einsum("nii->n", gaussians.covariance_m2) / 3, gaussians.min_sigma_m**2))
     depth = -np.log(np.clip(gaussians.stop.astype(np.float64), 0.02, 0.98))

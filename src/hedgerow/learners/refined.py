@@ -154,7 +154,10 @@ class Refiner:
         return adapted if own.law == "permeability" else with_extinction(adapted, own.law)
 
     def _fits(self, start: Gaussians) -> Iterator[Candidate]:
-        """Expectation maximisation with half of the budget, then with all of it if that is worth it."""
+        """Expectation maximisation with half of the budget, then with all of it if that is worth it.
+
+        Twice as many elements fit the training beams better; beams from elsewhere often worse.
+        """
         own = self.parameters
         if start.law != "permeability" or own.rounds == 0:
             adapted = self._adapted(start)
@@ -172,7 +175,7 @@ class Refiner:
         start = self._affordable(start, budget)
         widths, gaussians = Widths(start), self._adapted(start)
         for number in range(1, rounds + 1):
-            sums = self._round(gaussians, f"{budget:,} elements, round {number} of {rounds}")
+            sums = self._round(gaussians, f"round {number} of {rounds} with {budget:,} elements")
             gaussians = self._next(gaussians, sums, budget, widths)
         return Candidate(gaussians, self._judged(gaussians, "judging the rounds"), widths)
 
