@@ -213,8 +213,10 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", default=MODELS, metavar="MODEL", help="default: all")
     parser.add_argument("--seed", type=int, default=0, help="for firing; worlds and likelihood do not depend on it")
     parser.add_argument("--out", type=Path, help="write the tables here instead of printing them")
-    parser.add_argument("--pictures", type=Path, help="folder for real_NAME.png")
+    parser.add_argument("--pictures", type=Path, help="folder for real_NAME.png, made if it is missing")
     asked = parser.parse_args()
+    if asked.pictures is not None:
+        asked.pictures.mkdir(parents=True, exist_ok=True)
     sections = [measure(asked.data, name, asked.pictures, asked.models, asked.seed) for name in asked.only]
     if asked.out is None:
         print("\n".join(sections))
