@@ -41,27 +41,28 @@ void approach(const Gaussian& gaussian, float tau_squared, const RTCRay8& ray, c
     out.met = met;
 }
 
-// Of a Gaussian with one of the two laws of extinction.
+// The profile of the optical depth across a Gaussian, 1 in its middle.
 template <StopLaw law>
-float optical_depth(float stop, float variance_m2, float distance_squared, float per_tau_squared) {
+float profile(float distance_squared, float per_tau_squared) {
     const float inside = 1.0f - distance_squared * per_tau_squared;
-    const float profile = law == StopLaw::compact ? inside * inside : exp_negative(-0.5f * distance_squared);
-    return stop * std::sqrt(variance_m2) * profile;
+    return law == StopLaw::compact ? inside * inside : exp_negative(-0.5f * distance_squared);
 }
 
 // The law as a template argument: the constant case must not pay for exponentials.
 template <StopLaw law>
 float pass_probability(float stop, float variance_m2, float distance_squared, float per_tau_squared) {
     if constexpr (law == StopLaw::permeability) return stop;
-    return exp_negative(-optical_depth<law>(stop, variance_m2, distance_squared, per_tau_squared));
+    return exp_negative(-stop * std::sqrt(variance_m2) * profile<law>(distance_squared, per_tau_squared));
 }
 
 // The coin against the probability to pass, as -log(coin) against the optical depth: both sides are short enough for the
-// processor to work on them side by side, while an exponential of an exponential has to wait for itself.
+// processor to work on them side by side, while an exponential of an exponential has to wait for itself. Both are
+// squared, which saves a root.
 template <StopLaw law>
 bool stops_at(float thrown, float stop, float variance_m2, float distance_squared, float per_tau_squared) {
     if constexpr (law == StopLaw::permeability) return thrown >= stop;
-    return -log_positive(thrown) <= optical_depth<law>(stop, variance_m2, distance_squared, per_tau_squared);
+    const float log = log_positive(thrown), peak = stop * profile<law>(distance_squared, per_tau_squared);
+    return log * log <= peak * peak * variance_m2;
 }
 
 // Throws the element's coin for every ray that meets it, and ends those rays there that it stops.

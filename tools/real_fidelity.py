@@ -150,6 +150,7 @@ def measure(data: Path, name: str, pictures: Path | None, models: Sequence[str],
         f"### {recording.title}\n\n    python tools/real_fidelity.py DATA --only {name}\n\n"
         f"Learned from {_described(train)}, compared with {_described(test)}.\n\n{shown.to_markdown()}"
         + trade_off(test, worlds, scores)
+        + same_beams(test, worlds, seed)
         + "".join(f"\n- {note}\n" for note in scores.notes)
     )
 
@@ -170,6 +171,27 @@ def trade_off(test: hr.Log, worlds: dict[str, hr.LearnedWorld], scores: hr.Compa
             hits, misses = (float(scores[model][key] or 0) for key in ("hits_found", "misses_found"))
             ours = float(np.interp(hits, curve[:, 0], curve[:, 1]))
             lines.append(f"- {model}: {hits:.1%} hits, {misses:.1%} misses; refined {ours:.1%}")
+    return "\n".join(lines) + "\n"
+
+
+def same_beams(test: hr.Log, worlds: dict[str, hr.LearnedWorld], seed: int) -> str:
+    """Say how large the errors are on the beams that the refined world and another one both find.
+
+    A world that finds the easy beams alone has a small mean error of what it finds.
+    """
+    if "refined" not in worlds:
+        return ""
+    with np.errstate(invalid="ignore"):  # no return in either: inf - inf, which is no error
+        off_m = {
+            model: np.abs(world.fire(test.beams, seed).returns.first_m - test.returns.first_m)
+            for model, world in worlds.items()
+        }
+    lines = ["\nBeam error, mean, on the beams that both find:\n"]
+    for model in worlds:
+        both = np.isfinite(off_m[model]) & np.isfinite(off_m["refined"])
+        if model != "refined" and both.any():
+            theirs, ours = (100 * float(off_m[name][both].mean()) for name in (model, "refined"))
+            lines.append(f"- {model}: {int(both.sum()):,} beams, {theirs:.2f} cm; refined {ours:.2f} cm")
     return "\n".join(lines) + "\n"
 
 
