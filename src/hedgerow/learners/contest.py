@@ -66,8 +66,8 @@ def contested(
         meter: gives each stage its progress meter.
 
     Returns:
-        Both tables, or the Gaussians alone if surfaces do not make the held-out likelihood better and save 0.002 nat of the
-        cost, or lose more than 0.2 % of the hits or of the misses.
+        Both tables, or the Gaussians alone if surfaces do not make the held-out likelihood better and save 0.002 nat of
+        the cost, or lose more than 0.2 % of the hits or of the misses.
     """
     if len(gaussians) == 0 or len(triangles) == 0:
         return (gaussians,)
