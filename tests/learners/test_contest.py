@@ -160,6 +160,13 @@ def test_held_out_sweeps_have_the_last_word(truth):
     assert contested(whole, mesh(), parts, judges, MODEL, budget_parameters=10**9) == (whole,)
 
 
+def test_surfaces_that_save_too_little_are_left_out(truth, monkeypatch):
+    whole = Gaussians.joined([plants(), ground()])
+    assert len(run(whole, mesh(), truth)) == 2
+    monkeypatch.setattr("hedgerow.learners.contest.MIN_GAIN_NAT", 100.0)  # more than any surface can save
+    assert run(whole, mesh(), truth) == (whole,)
+
+
 def test_the_budget_is_kept_and_spent_on_the_best_cells(truth):
     whole = Gaussians.joined([plants(), ground()])
     fine = mesh(30)  # two triangles for each Gaussian of the ground
