@@ -252,8 +252,7 @@ NB_MODULE(_core, m) {
              "count) of all triangles, or empty if none has several.")
         .def("add_gaussians", add_gaussians, nb::arg("mean_m").noconvert(), nb::arg("whitening").noconvert(),
              nb::arg("stop").noconvert(), nb::arg("label").noconvert(), nb::arg("intensity").noconvert(),
-             nb::arg("intensity_sigma").noconvert(), nb::arg("law"), nb::arg("tau"),
-             nb::arg("labels").noconvert(),
+             nb::arg("intensity_sigma").noconvert(), nb::arg("law"), nb::arg("tau"), nb::arg("labels").noconvert(),
              "Adds Gaussians; stop is a permeability or an extinction in 1/m, labels as for add_mesh.")
         .def("place", place_scenes, nb::arg("scene"), nb::arg("transforms").noconvert(), nb::arg("label").noconvert(),
              nb::arg("first_element"),

@@ -45,9 +45,10 @@ auto quality_of(Scene& scene, const AnyArray& origin_m, const AnyArray& directio
     std::ranges::fill(sums.values, 0);
     {
         nb::gil_scoped_release release;
-        quality_sums(scene, beams, ranges, elements,
-                     {{min_range_m, max_range_m}, min_sigma_m, outlier_share, error_weight, hit_weight, miss_weight, law},
-                     threads, ticker(progress), sums.values, scores.values);
+        quality_sums(
+            scene, beams, ranges, elements,
+            {{min_range_m, max_range_m}, min_sigma_m, outlier_share, error_weight, hit_weight, miss_weight, law},
+            threads, ticker(progress), sums.values, scores.values);
     }
     return std::make_tuple(nb::cast<nb::ndarray<nb::numpy, std::int64_t, nb::ndim<2>>>(sums.array),
                            nb::cast<nb::ndarray<nb::numpy, double, nb::ndim<2>>>(scores.array));

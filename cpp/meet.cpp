@@ -55,8 +55,8 @@ float pass_probability(float stop, float variance_m2, float distance_squared, fl
     return exp_negative(-stop * std::sqrt(variance_m2) * profile<law>(distance_squared, per_tau_squared));
 }
 
-// The coin against the probability to pass, as -log(coin) against the optical depth: both sides are short enough for the
-// processor to work on them side by side, while an exponential of an exponential has to wait for itself. Both are
+// The coin against the probability to pass, as -log(coin) against the optical depth: both sides are short enough for
+// the processor to work on them side by side, while an exponential of an exponential has to wait for itself. Both are
 // squared, which saves a root.
 template <StopLaw law>
 bool stops_at(float thrown, float stop, float variance_m2, float distance_squared, float per_tau_squared) {
@@ -113,15 +113,15 @@ void meet_gaussian(const RTCIntersectFunctionNArguments* arguments) {
         return what.template operator()<StopLaw::compact>();
     };
     if (context.coins)
-        return by_law([&]<StopLaw law>() { toss<law>(gaussian, set.per_tau_squared, element, way, context, *arguments); });
+        return by_law(
+            [&]<StopLaw law>() { toss<law>(gaussian, set.per_tau_squared, element, way, context, *arguments); });
     const auto pass_by_law = by_law([]<StopLaw law>() { return &pass_probability<law>; });
     for (unsigned met = way.met; met; met &= met - 1) {
         const int lane = std::countr_zero(met);
         const float variance_m2 = way.variance_m2[lane], distance_squared = way.distance_squared[lane];
-        context.crossings[lane].push_back({way.mean_m[lane], std::sqrt(variance_m2),
-                                           std::sqrt(variance_m2 * (set.tau_squared - distance_squared)),
-                                           pass_by_law(gaussian.stop, variance_m2, distance_squared, set.per_tau_squared),
-                                           element});
+        context.crossings[lane].push_back(
+            {way.mean_m[lane], std::sqrt(variance_m2), std::sqrt(variance_m2 * (set.tau_squared - distance_squared)),
+             pass_by_law(gaussian.stop, variance_m2, distance_squared, set.per_tau_squared), element});
     }
 }
 

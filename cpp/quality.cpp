@@ -115,14 +115,16 @@ class RayScore {
 // The derivative of the log of the optical depth by the squared distance from the element's middle.
 double depth_by_square(const Crossing& crossing, StopLaw law) {
     if (law != StopLaw::compact) return -0.5;
-    // Of (1 - dist^2 / tau^2)^2, where half_m is sigma sqrt(tau^2 - dist^2); bounded at the rim, where depth is nothing.
+    // Of (1 - dist^2 / tau^2)^2, where half_m is sigma sqrt(tau^2 - dist^2); bounded at the rim, where depth is
+    // nothing.
     const double rest = static_cast<double>(crossing.half_m) / crossing.sigma_m;
     return -2 / std::max(rest * rest, 1e-3);
 }
 
 // Carries derivatives by range, sigma and depth on to the element.
-void add_slopes(const Crossing& crossing, StopLaw law, const double origin[3], const double direction[3], const float* mean,
-                const float* w, double by_depth, double by_mean, double by_sigma, std::int64_t* sums) {
+void add_slopes(const Crossing& crossing, StopLaw law, const double origin[3], const double direction[3],
+                const float* mean, const float* w, double by_depth, double by_mean, double by_sigma,
+                std::int64_t* sums) {
     const double q[3] = {mean[0] - origin[0], mean[1] - origin[1], mean[2] - origin[2]};
     const auto whitened = [&](const double v[3], double out[3]) {
         out[0] = w[0] * v[0];
@@ -172,18 +174,17 @@ void quality_sums(Scene& scene, const BeamArrays& beams, std::span<const float> 
                     direction[axis] = beams.direction[3 * beam + axis];
                 }
                 const bool returned = std::isfinite(range_m[beam]);
-                score.slopes(crossings,
-                             [&](std::size_t i, double share, double by_depth, double by_mean, double by_sigma) {
-                                 const std::uint64_t element = crossings[i].element;
-                                 std::int64_t* own = &sums[kQualitySums * element];
-                                 if (returned && share > kNothing) add(own[kShare], share);
-                                 if (!crossings[i].is_volume()) return;
-                                 const double sigma = crossings[i].sigma_m;
-                                 if (std::abs(by_depth) + sigma * (std::abs(by_mean) + std::abs(by_sigma)) < kNothing)
-                                     return;
-                                 add_slopes(crossings[i], settings.law, origin, direction, &elements.mean_m[3 * element],
-                                            &elements.whitening[6 * element], by_depth, by_mean, by_sigma, own);
-                             });
+                score.slopes(
+                    crossings, [&](std::size_t i, double share, double by_depth, double by_mean, double by_sigma) {
+                        const std::uint64_t element = crossings[i].element;
+                        std::int64_t* own = &sums[kQualitySums * element];
+                        if (returned && share > kNothing) add(own[kShare], share);
+                        if (!crossings[i].is_volume()) return;
+                        const double sigma = crossings[i].sigma_m;
+                        if (std::abs(by_depth) + sigma * (std::abs(by_mean) + std::abs(by_sigma)) < kNothing) return;
+                        add_slopes(crossings[i], settings.law, origin, direction, &elements.mean_m[3 * element],
+                                   &elements.whitening[6 * element], by_depth, by_mean, by_sigma, own);
+                    });
             });
     });
 }

@@ -144,7 +144,11 @@ Mesh::Mesh(const MeshArrays& arrays, std::span<const NoiseGroup> groups)
 }
 
 Gaussians::Gaussians(const GaussianArrays& arrays, StopLaw law, float tau)
-    : Geometry(Kind::gaussians, arrays.labels), law(law), tau_squared(tau * tau), per_tau_squared(1 / (tau * tau)), elements(arrays.stop.size()) {
+    : Geometry(Kind::gaussians, arrays.labels),
+      law(law),
+      tau_squared(tau * tau),
+      per_tau_squared(1 / (tau * tau)),
+      elements(arrays.stop.size()) {
     const std::vector<std::uint32_t> order = morton_order(arrays.mean);
     for (std::size_t i = 0; i < elements.size(); ++i) {
         const std::size_t number = order[i];

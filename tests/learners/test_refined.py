@@ -231,6 +231,22 @@ def test_ctrl_c_keeps_the_best_so_far(log, when):
     assert stopped.verdict.cost(own.weights) < before if when == "pass 3" else stopped.gaussians is start
 
 
+def test_ctrl_c_while_the_whole_budget_is_tried_goes_on_with_the_half(log):
+    own = RefinedParameters(**SHORT)
+    held = hold_out(parts_of(log), own.held_out_every)
+    start = hr.learn(held.training, "topdown").tables["gaussians"]
+    stages = []
+
+    def interrupt(stage):
+        stages.append(stage)
+        if stage.startswith("round") and f"with {len(start):,} elements" in stage:
+            raise KeyboardInterrupt
+
+    result = Refiner(held, RayModel(0.0, 13.9, 0.001), own, interrupt).refine(start).gaussians
+    assert any(stage.startswith("pass 1") for stage in stages)
+    assert len(result) <= (len(start) + 1) // 2
+
+
 def test_a_start_with_extinction_keeps_its_law_and_its_tau(log):
     own = RefinedParameters(**SHORT)
     refiner = Refiner(hold_out(parts_of(log), own.held_out_every), RayModel(0.0, 13.9, 0.001), own, lambda stage: None)

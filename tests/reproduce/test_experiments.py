@@ -20,9 +20,9 @@ def targets():
 
 
 def test_the_surface_wins_on_the_plane_and_the_refined_world_is_as_good(targets):
-    found = distances(targets, BY_NAME["Plane"], 200, seed=1)
+    found = distances(targets, BY_NAME["Plane"], 300, seed=1)
     assert found["Surface"] < 0.7 * found["Volumetric"]
-    assert found["Refined"] < 1.05 * found["Surface"]  # of 1,500 measurements it has half of the surface's distance
+    assert found["Refined"] <= found["Surface"]
 
 
 @pytest.mark.parametrize("name", ["Medium-density tree", "Tall grass"])

@@ -5,14 +5,14 @@
 which is what the files hold, are the same matrices.
 """
 
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import arrays
 from hedgerow.errors import InputError
-from hedgerow.world.elements import Column, Elements, Gaussians, Points, Triangles
+from hedgerow.world.elements import Column, Elements, Gaussians, Law, Points, Triangles
 from hedgerow.world.labels import LabelCounts
 from hedgerow.world.noise import SurfaceNoise
 
@@ -139,7 +139,7 @@ def _check_settings(name: str, settings: dict[str, Any]) -> None:
         value = settings.get(setting, 1.0)
         if not isinstance(value, int | float) or not 0 < value < np.inf:
             raise InputError(f"{name}.{setting}: expected a finite number above 0, found {value!r}")
-    for setting, choices in (("law", ("permeability", "extinction", "compact")), ("pick", ("nearest", "first"))):
+    for setting, choices in (("law", get_args(Law)), ("pick", ("nearest", "first"))):
         if settings.get(setting, choices[0]) not in choices:
             raise InputError(f"{name}.{setting}: expected {' or '.join(choices)}, found {settings[setting]!r}")
     if not isinstance(settings.get("noise", SurfaceNoise()), SurfaceNoise):
