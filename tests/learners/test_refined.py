@@ -163,7 +163,9 @@ def test_the_same_log_gives_the_same_world_from_either_start(log):
         assert same(learned(few, start=start, **SHORT), learned(few, start=start, **SHORT))
 
 
-@pytest.mark.parametrize("parameters", [{}, {"prior_width": 50.0, "prior_count": 1e4}, {"law": "permeability"}])
+@pytest.mark.parametrize(
+    "parameters", [{}, {"prior": {"width": 50.0, "count": 1e4}}, {"prior": None}, {"law": "permeability"}]
+)
 def test_the_held_out_cost_is_never_worse_than_the_start(log, parameters):
     own = RefinedParameters(**SHORT, **parameters)
     held = hold_out(parts_of(log), own.held_out_every)

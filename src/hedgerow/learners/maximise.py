@@ -6,7 +6,7 @@ concave likelihood. Means and covariances become those of the returned points. T
 density, not quite of the ranges': a point tells little about the shape across its own ray.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,16 @@ from hedgerow.world.elements import Gaussians, Law
 MIN_EXTINCTION_PER_M, MAX_EXTINCTION_PER_M = 1e-3, 1e5
 _MAX_STEP = np.log(3.0)
 _MEAN_COUNT = 2.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prior:
+    """Shapes that elements lean on where their own returns say little."""
+
+    covariance_m2: NDArray[np.float64]
+    """(N, 3, 3)."""
+    count: float
+    """How many points each counts for."""
 
 
 def next_stop(gaussians: Gaussians, sums: RaySums) -> NDArray[np.float32]:
@@ -32,25 +42,22 @@ def next_stop(gaussians: Gaussians, sums: RaySums) -> NDArray[np.float32]:
     return np.clip(gaussians.stop * np.exp(step), MIN_EXTINCTION_PER_M, MAX_EXTINCTION_PER_M).astype(np.float32)
 
 
-def maximised(
-    gaussians: Gaussians, sums: RaySums, *, prior_m2: NDArray[np.float64] | None = None, prior_count: float = 0.0
-) -> Gaussians:
+def maximised(gaussians: Gaussians, sums: RaySums, prior: Prior | None = None) -> Gaussians:
     """Return the elements after one round.
 
     Args:
         gaussians: the elements that the sums were gathered with.
         sums: of the training beams.
-        prior_m2: (N, 3, 3) covariances to lean on. Default: the old ones.
-        prior_count: how many points the prior counts for.
+        prior: what to lean on. Default: returns alone decide.
     """
     hits = sums.hits
     n = np.maximum(hits, 1e-9)[:, None]
     offset_m = sums.offset_m / n
     own_m2 = sums.square_m2 / n[:, :, None] - offset_m[:, :, None] * offset_m[:, None, :]
-    before = gaussians.covariance_m2 if prior_m2 is None else prior_m2
+    before = gaussians.covariance_m2 if prior is None else prior.covariance_m2
     # An element with hardly a hit stays where and what it is; prune has the last word on it.
-    weight = (hits / (hits + max(prior_count, 1e-6)))[:, None, None]
-    trust = (hits / (hits + (_MEAN_COUNT if prior_count > 0 else 1e-6)))[:, None]
+    weight = (hits / (hits + (1e-6 if prior is None else max(prior.count, 1e-6))))[:, None, None]
+    trust = (hits / (hits + (1e-6 if prior is None else _MEAN_COUNT)))[:, None]
     covariance_m2 = floored(weight * own_m2 + (1 - weight) * before, gaussians.min_sigma_m)
     return replace(
         gaussians,

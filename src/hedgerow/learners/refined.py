@@ -21,7 +21,7 @@ from hedgerow.errors import InputError
 from hedgerow.learners.descent import Descent, prior_slope
 from hedgerow.learners.held_out import HeldOut
 from hedgerow.learners.maximise import floored, maximised, with_extinction
-from hedgerow.learners.neighbourhood import Widths, pooled_covariance
+from hedgerow.learners.neighbourhood import PriorParameters, Surroundings
 from hedgerow.learners.quality import QualityCounter
 from hedgerow.learners.ray_sums import RayCounter, RayModel, RaySums
 from hedgerow.learners.reshape import merged, pruned, split
@@ -63,19 +63,15 @@ class RefinedParameters(BaseModel):
     """What makes a simulation bad, besides an unlikely range."""
     budget: Annotated[int, Field(ge=1)] | None = None
     """Most elements; None: as many as the start has."""
-    worth_nat: NotNegative = 0.1
+    worth_nat: NotNegative = 0.2
     """What the second half of the budget must save of the held-out cost; if it saves less, it is left unused."""
     law: Law = "compact"
     """How elements stop beams: those that graze pass more easily, up to `tau` or as a normal density, or all alike. A
     start that is not permeable alike keeps its own law and tau."""
     surface: SurfaceParameters | None = SurfaceParameters(node_m=0.5, kernel_m=0.5)
     """How triangles are learned that may take the place of Gaussians; None: they may not."""
-    prior_count: NotNegative = 7.0
-    """Points that the shape of the neighbourhood counts for in every element; 0 over-fits."""
-    prior_reach_m: Positive = 0.6
-    """How far the neighbourhood of an element reaches."""
-    prior_width: NotNegative = 1.5
-    """How wide, measured by the elements of the start at the same place, smaller elements are asked to grow."""
+    prior: PriorParameters | None = PriorParameters()
+    """What the shapes of elements lean on; None: their own returns alone."""
     min_hits: NotNegative = 1.0
     """Elements that answer for fewer returns are dropped."""
     swap: Annotated[float, Field(ge=0, le=0.5)] = 0.1
@@ -105,7 +101,7 @@ class Candidate:
 
     gaussians: Gaussians
     verdict: Verdict
-    widths: Widths
+    surroundings: Surroundings | None
 
 
 class Refiner:
@@ -121,7 +117,7 @@ class Refiner:
         Ctrl-C ends a stage; what was best so far goes on, and is the result after the last one.
         """
         start = self._affordable(start, self.parameters.budget or len(start))
-        best = fitted = Candidate(start, self._judged(start, "judging the start"), Widths(start))
+        best = fitted = Candidate(start, self._judged(start, "judging the start"), self._surroundings(start))
         with suppress(KeyboardInterrupt):
             for candidate in self._fits(start):
                 fitted = candidate
@@ -161,7 +157,7 @@ class Refiner:
         own = self.parameters
         if start.law != "permeability" or own.rounds == 0:
             adapted = self._adapted(start)
-            yield Candidate(adapted, self._judged(adapted, "judging the start"), Widths(start))
+            yield Candidate(adapted, self._judged(adapted, "judging the start"), self._surroundings(start))
             return
         budget = own.budget or len(start)
         half = self._fitted(start, (budget + 1) // 2)
@@ -173,26 +169,21 @@ class Refiner:
     def _fitted(self, start: Gaussians, budget: int) -> Candidate:
         rounds = self.parameters.rounds
         start = self._affordable(start, budget)
-        widths, gaussians = Widths(start), self._adapted(start)
+        surroundings, gaussians = self._surroundings(start), self._adapted(start)
         for number in range(1, rounds + 1):
             sums = self._round(gaussians, f"round {number} of {rounds} with {budget:,} elements")
-            gaussians = self._next(gaussians, sums, budget, widths)
-        return Candidate(gaussians, self._judged(gaussians, "judging the rounds"), widths)
+            gaussians = self._next(gaussians, sums, budget, surroundings)
+        return Candidate(gaussians, self._judged(gaussians, "judging the rounds"), surroundings)
 
-    def _next(self, gaussians: Gaussians, sums: RaySums, budget: int, widths: Widths) -> Gaussians:
+    def _surroundings(self, start: Gaussians) -> Surroundings | None:
+        return Surroundings(start, self.parameters.prior) if self.parameters.prior else None
+
+    def _next(self, gaussians: Gaussians, sums: RaySums, budget: int, surroundings: Surroundings | None) -> Gaussians:
         own = self.parameters
-        prior_m2 = self._prior(gaussians, sums.hits, widths)
-        gaussians = maximised(gaussians, sums, prior_m2=prior_m2, prior_count=own.prior_count)
+        gaussians = maximised(gaussians, sums, surroundings and surroundings.prior(gaussians, sums.hits))
         gaussians, hits = pruned(gaussians, sums.hits, own.min_hits)
         gaussians, hits = merged(gaussians, hits, int((1 - own.swap) * budget))
         return split(gaussians, hits, budget=budget, min_hits=own.split_hits, min_sigma_m=own.split_sigma_m)
-
-    def _prior(self, gaussians: Gaussians, hits: NDArray[np.float64], widths: Widths) -> NDArray[np.float64] | None:
-        own = self.parameters
-        if own.prior_count == 0:
-            return None
-        width_m = own.prior_width * widths.at(gaussians.mean_m)
-        return pooled_covariance(gaussians, hits, reach_m=own.prior_reach_m, max_sigma_m=width_m)
 
     def _passes(self, start: Candidate) -> Iterator[Candidate]:
         """Descent; the pace falls over all steps, and some verdicts on the way tell how far it has come."""
@@ -200,21 +191,21 @@ class Refiner:
         per_pass = max(self.held.n_training, 1)
         passes = max(own.passes, min(-(-own.min_steps // per_pass), own.most_passes)) if own.passes else 0
         every = -(-passes // _MOST_VERDICTS)
-        descent, step, prior_m2 = Descent(len(gaussians), own.rate, own.stop_rate), 0, None
+        descent, step, prior = Descent(len(gaussians), own.rate, own.stop_rate), 0, None
         total, hits = np.zeros(len(gaussians)), np.zeros(len(gaussians))
         for number in range(1, passes + 1):
             for sweep in self._sweeps(f"pass {number} of {passes}, {verdict.summary()}"):
                 slopes, _ = QualityCounter(gaussians, self.model, own.weights).slopes(sweep)
                 slope = slopes.slope
-                if prior_m2 is not None:
-                    slope += prior_slope(gaussians, prior_m2, own.prior_count * _ratio(slopes.hits, total))
+                if prior is not None:
+                    slope += prior_slope(gaussians, prior.covariance_m2, prior.count * _ratio(slopes.hits, total))
                 gaussians = descent.step(gaussians, slope, np.sqrt(max(1 - step / (passes * per_pass), 0)))
                 hits, step = hits + slopes.hits, step + 1
             if number % every == 0 or number == passes:
                 verdict = self._judged(gaussians, f"judging pass {number}")
-                yield Candidate(gaussians, verdict, start.widths)
-            if number % every == 0 or number == 1:
-                prior_m2 = self._prior(gaussians, hits, start.widths)
+                yield Candidate(gaussians, verdict, start.surroundings)
+            if start.surroundings and (number % every == 0 or number == 1):
+                prior = start.surroundings.prior(gaussians, hits)
             total, hits = hits, np.zeros(len(gaussians))
 
     def _sweeps(self, stage: str) -> Iterator[Log]:
