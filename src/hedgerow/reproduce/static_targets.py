@@ -43,7 +43,7 @@ REFINED: dict[str, Any] = {
     "voxel": {"side_m": SIDE_M},
     "min_sigma_m": 0.002,  # well below the range noise
     "split_sigma_m": 0.02,
-    "prior_reach_m": 0.15,  # the next voxels but one
+    "prior": {"reach_m": 0.15},  # the next voxels but one
 }
 NOISE = SurfaceNoise(0.005, 0.0)  # 000 §6.1.2: sigma = 5 mm on a plane facing the sensor
 
