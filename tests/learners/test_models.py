@@ -6,6 +6,8 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.errors import InputError
+from hedgerow.learners.models import MODELS
+from hedgerow.learners.refined import RefinedParameters
 
 SENSOR = hr.Sensor.named("hdl-64e")
 
@@ -49,3 +51,36 @@ def test_a_solid_surface_keeps_only_what_stopped_enough_beams(n_with_van, max_pa
 def test_a_share_above_one_is_refused():
     with pytest.raises(InputError, match="max_passed"):
         hr.learn(street(1, 0), "surface", max_passed=1.5)
+
+
+def test_a_dotted_name_changes_one_value_of_a_group_and_leaves_the_others():
+    given = {"voxel.side_m": 0.2, "voxel.tau": 3.0, "rounds": 2}
+    own = MODELS["refined"].with_parameters("refined", given)
+    assert isinstance(own, RefinedParameters)
+    assert (own.voxel.side_m, own.voxel.tau, own.voxel.min_points) == (0.2, 3.0, RefinedParameters().voxel.min_points)
+    assert own.rounds == 2
+    assert given == {"voxel.side_m": 0.2, "voxel.tau": 3.0, "rounds": 2}
+
+
+def test_a_dotted_name_adds_to_a_group_that_is_given():
+    group = {"count": 3.0}
+    own = MODELS["refined"].with_parameters("refined", {"prior.width": 2.0, "prior": group})
+    assert isinstance(own, RefinedParameters)
+    assert own.prior is not None
+    assert (own.prior.count, own.prior.width) == (3.0, 2.0)
+    assert group == {"count": 3.0}
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"prior.nope": 1}, r"prior\.nope: model refined has no such parameter; it has reach_m, count"),
+        ({"nope.a": 1}, r"nope: model refined has no such parameter; it has start"),
+        ({"prior.width": -1}, r"prior\.width: .*greater than or equal to 0"),
+        ({"tau.a": 1}, r"tau: "),
+        ({"prior": None, "prior.width": 1}, r"prior\.width: prior is set as a whole too"),
+    ],
+)
+def test_a_wrong_dotted_name_is_refused_in_one_sentence(values, message):
+    with pytest.raises(InputError, match=message):
+        MODELS["refined"].with_parameters("refined", values)

@@ -34,7 +34,7 @@ def learn(
     budget
         most elements of a refined world; default: as many as it starts with
     settings
-        parameters of the model, each NAME=VALUE; hedgerow models NAME lists them
+        parameters of the model, each NAME=VALUE, of a group GROUP.NAME=VALUE; hedgerow models NAME lists them
     """
     import hedgerow as hr
     from hedgerow.io.atomic import require_place

@@ -238,20 +238,38 @@ class Model:
     learn: Callable[[Job, Any], tuple[Table, ...]]
 
     def with_parameters(self, name: str, values: dict[str, Any]) -> BaseModel:
-        """Check what the user asked for.
+        """Check what the user asked for; a dotted name, such as prior.count, changes one value of a group.
 
         Raises:
             InputError: unknown name or value out of bounds; says which and what there is.
         """
         try:
-            return self.parameters(**values)
+            return self.parameters(**self._grouped(values))
         except ValidationError as error:
             first = error.errors()[0]
             field = ".".join(str(part) for part in first["loc"])
             if first["type"] == "extra_forbidden":
-                known = ", ".join(self.parameters.model_fields)
+                group = self._default(str(first["loc"][0])) if len(first["loc"]) > 1 else None
+                known = ", ".join(type(group).model_fields if group else self.parameters.model_fields)
                 raise InputError(f"{field}: model {name} has no such parameter; it has {known}") from None
             raise InputError(f"{field or name}: {first['msg']}, found {first['input']!r}") from None
+
+    def _grouped(self, values: dict[str, Any]) -> dict[str, Any]:
+        """The values with those of dotted names put into their groups, beside the defaults of these."""
+        grouped = {name: value for name, value in values.items() if "." not in name}
+        for dotted in (name for name in values if "." in name):
+            name, _, field = dotted.partition(".")
+            default = self._default(name)
+            group = grouped.get(name, default.model_dump() if default else {})
+            if not isinstance(group, dict):
+                raise InputError(f"{dotted}: {name} is set as a whole too; expected one or the other")
+            grouped[name] = group | {field: values[dotted]}
+        return grouped
+
+    def _default(self, name: str) -> BaseModel | None:
+        """The group of parameters that a parameter is, as it is by default; None if it is a single value."""
+        field = self.parameters.model_fields.get(name)
+        return field.default if field and isinstance(field.default, BaseModel) else None
 
 
 MODELS: dict[str, Model] = {
