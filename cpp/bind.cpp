@@ -239,7 +239,7 @@ NB_MODULE(_core, m) {
     nb::enum_<StopLaw>(m, "StopLaw", "How a Gaussian stops rays.")
         .value("permeability", StopLaw::permeability)
         .value("extinction", StopLaw::extinction)
-        .value("compact", StopLaw::compact);
+        .value("depth", StopLaw::depth);
 
     nb::class_<Scene>(m, "Scene", "Meshes, Gaussians and placed scenes; frozen when first fired at or placed.")
         .def(nb::init<>())
@@ -253,7 +253,7 @@ NB_MODULE(_core, m) {
         .def("add_gaussians", add_gaussians, nb::arg("mean_m").noconvert(), nb::arg("whitening").noconvert(),
              nb::arg("stop").noconvert(), nb::arg("label").noconvert(), nb::arg("intensity").noconvert(),
              nb::arg("intensity_sigma").noconvert(), nb::arg("law"), nb::arg("tau"), nb::arg("labels").noconvert(),
-             "Adds Gaussians; stop is a permeability or an extinction in 1/m, labels as for add_mesh.")
+             "Adds Gaussians; stop is a permeability, an extinction in 1/m or a depth, labels as for add_mesh.")
         .def("place", place_scenes, nb::arg("scene"), nb::arg("transforms").noconvert(), nb::arg("label").noconvert(),
              nb::arg("first_element"),
              "Places a scene once for each (3x4 by rows, float64) transform; first_element -1 numbers through.")

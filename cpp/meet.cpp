@@ -45,14 +45,15 @@ void approach(const Gaussian& gaussian, float tau_squared, const RTCRay8& ray, c
 template <StopLaw law>
 float profile(float distance_squared, float per_tau_squared) {
     const float inside = 1.0f - distance_squared * per_tau_squared;
-    return law == StopLaw::compact ? inside * inside : exp_negative(-0.5f * distance_squared);
+    return law == StopLaw::depth ? inside * inside : exp_negative(-0.5f * distance_squared);
 }
 
 // The law as a template argument: the constant case must not pay for exponentials.
 template <StopLaw law>
 float pass_probability(float stop, float variance_m2, float distance_squared, float per_tau_squared) {
     if constexpr (law == StopLaw::permeability) return stop;
-    return exp_negative(-stop * std::sqrt(variance_m2) * profile<law>(distance_squared, per_tau_squared));
+    const float way_m = law == StopLaw::extinction ? std::sqrt(variance_m2) : 1.0f;
+    return exp_negative(-stop * way_m * profile<law>(distance_squared, per_tau_squared));
 }
 
 // The coin against the probability to pass, as -log(coin) against the optical depth: both sides are short enough for
@@ -62,7 +63,7 @@ template <StopLaw law>
 bool stops_at(float thrown, float stop, float variance_m2, float distance_squared, float per_tau_squared) {
     if constexpr (law == StopLaw::permeability) return thrown >= stop;
     const float log = log_positive(thrown), peak = stop * profile<law>(distance_squared, per_tau_squared);
-    return log * log <= peak * peak * variance_m2;
+    return log * log <= peak * peak * (law == StopLaw::extinction ? variance_m2 : 1.0f);
 }
 
 // Throws the element's coin for every ray that meets it, and ends those rays there that it stops.
@@ -110,7 +111,7 @@ void meet_gaussian(const RTCIntersectFunctionNArguments* arguments) {
     const auto by_law = [&](auto&& what) {
         if (set.law == StopLaw::permeability) return what.template operator()<StopLaw::permeability>();
         if (set.law == StopLaw::extinction) return what.template operator()<StopLaw::extinction>();
-        return what.template operator()<StopLaw::compact>();
+        return what.template operator()<StopLaw::depth>();
     };
     if (context.coins)
         return by_law(

@@ -114,7 +114,7 @@ class RayScore {
 
 // The derivative of the log of the optical depth by the squared distance from the element's middle.
 double depth_by_square(const Crossing& crossing, StopLaw law) {
-    if (law != StopLaw::compact) return -0.5;
+    if (law != StopLaw::depth) return -0.5;
     // Of (1 - dist^2 / tau^2)^2, where half_m is sigma sqrt(tau^2 - dist^2); bounded at the rim, where depth is
     // nothing.
     const double rest = static_cast<double>(crossing.half_m) / crossing.sigma_m;
@@ -136,10 +136,10 @@ void add_slopes(const Crossing& crossing, StopLaw law, const double origin[3], c
     whitened(q, m);
     const double t = crossing.mean_m, sigma = crossing.sigma_m, variance = sigma * sigma;
     for (int axis = 0; axis < 3; ++axis) x[axis] = t * d[axis] - m[axis];
-    // depth u = k sigma times a profile of x'x
+    // depth u = k sigma, or k alone, times a profile of x'x
     const double depth = std::min(50.0, -std::log(std::max<double>(crossing.pass, 2e-22)));
     const double by_square = by_depth * depth * depth_by_square(crossing, law);
-    by_sigma += by_depth * depth / sigma;
+    if (law == StopLaw::extinction) by_sigma += by_depth * depth / sigma;
     for (int axis = 0; axis < 3; ++axis)
         add(sums[kSlopeMean + axis], by_mean * variance * d[axis] - 2 * by_square * x[axis]);
     int entry = kSlopeShape;

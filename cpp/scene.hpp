@@ -25,7 +25,7 @@ namespace hedgerow {
 enum class StopLaw : int {
     permeability,  // with constant probability `stop`
     extinction,    // with probability exp(-stop * sigma_t * exp(-dist^2 / 2)), `stop` in 1/m
-    compact,       // with probability exp(-stop * sigma_t * (1 - dist^2 / tau^2)^2): nothing is cut off at tau
+    depth,  // with probability exp(-stop * (1 - dist^2 / tau^2)^2): alike from all sides, nothing is cut off at tau
 };
 
 // Range noise of a group of triangles: variance0 + (share range)^2 + variance_a (sin / cos^2)^2 of the incidence angle

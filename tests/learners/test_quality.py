@@ -20,7 +20,7 @@ MODEL = RayModel(min_range_m=0.5, max_range_m=30.0, min_sigma_m=0.01, outlier_sh
 WEIGHTS = QualityWeights(error_nat_per_m=0.7, lost_hit_nat=3.0, false_hit_nat=2.0)
 
 
-LAWS = pytest.mark.parametrize("law", ["extinction", "compact"])
+LAWS = pytest.mark.parametrize("law", ["extinction", "depth"])
 
 
 def some_gaussians(law="extinction"):
@@ -59,8 +59,8 @@ def slow_scores(gaussians, log):
         t = variance * np.einsum("i,nij,nj->n", d, inverse, q)
         x = t[:, None] * d - q
         square = np.einsum("ni,nij,nj->n", x, inverse, x)
-        profile = np.exp(-square / 2) if gaussians.law == "extinction" else (1 - square / gaussians.tau**2) ** 2
-        depth = gaussians.stop.astype(float) * np.sqrt(variance) * profile
+        soft = (1 - square / gaussians.tau**2) ** 2
+        depth = gaussians.stop * (np.sqrt(variance) * np.exp(-square / 2) if gaussians.law == "extinction" else soft)
         depth = np.where((square <= gaussians.tau**2) & (t > 0) & (t <= MODEL.max_range_m), depth, 0)
         order = np.argsort(t)
         t, sigma, passing = t[order], np.sqrt(variance[order]), np.exp(-depth[order])

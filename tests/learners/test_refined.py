@@ -145,7 +145,7 @@ def test_the_result_is_better_than_its_start_on_beams_that_neither_saw(log, test
     scores = [hr.compare(test_log, world, seed=0) for world in (voxel, refined)]
     assert scores[1]["nll"] < scores[0]["nll"] - 0.1
     assert scores[1]["beam_error_mean_m"] < scores[0]["beam_error_mean_m"]
-    assert refined.tables["gaussians"].law == "compact"
+    assert refined.tables["gaussians"].law == "depth"
     assert len(refined.tables["gaussians"]) <= len(voxel.tables["gaussians"])
 
 
@@ -249,6 +249,55 @@ def test_ctrl_c_while_the_whole_budget_is_tried_goes_on_with_the_half(log):
     assert len(result) <= (len(start) + 1) // 2
 
 
+def test_sweeps_that_judged_teach_in_the_end():
+    # Half of the bushes are seen by the last of eight sweeps alone, and that one is held out.
+    whole, elsewhere = (seen(bushes(), 96_000, 8, seed) for seed in (2, 5))
+
+    def across_m(log):
+        return log.beams.origin_m[:, 1] + 10 * log.beams.direction[:, 1]
+
+    log = whole[(across_m(whole) > 0) | (whole.beams.sweep == 7)]
+    new = elsewhere[elsewhere.returns.hit & (across_m(elsewhere) < -1)]
+
+    def found(gaussians):
+        again = hr.SceneWorld(scene_of((gaussians,)), max_range_m=30.0).fire(new.beams, 1)
+        return again.returns.hit.mean()
+
+    own = RefinedParameters(**SHORT)
+    held = hold_out(parts_of(log), own.held_out_every)
+    start = hr.learn(held.training, "topdown").tables["gaussians"]
+    before = Refiner(held, RayModel(0.0, 30.0, 0.001), own, lambda stage: None).refine(start)
+    assert found(before.gaussians) < 0.1 * found(bushes())
+    assert found(learned(log, **SHORT)) > 0.6 * found(bushes())
+
+
+def test_all_sweeps_repeat_the_plan_that_was_best(log):
+    stages = []
+    world = learned(log, budget=40, worth_nat=0.0, **SHORT, progress=lambda s, d, t: stages.append(s))
+    again = [stage for stage in dict.fromkeys(stages) if stage.startswith("all sweeps")]
+    assert sum("round" in stage for stage in again) == 1  # the whole budget won, so that the half is not tried again
+    assert any(stage.startswith("all sweeps: round 1 of 1 with 40 elements") for stage in again)
+    assert any("pass 1 of 1, held-out -log L" in stage for stage in again)
+    assert 20 < len(world) <= 40
+
+
+@pytest.mark.parametrize("when", ["pass 1", "all sweeps: round 1"])
+def test_ctrl_c_leaves_what_the_held_out_sweeps_judged(log, when):
+    stages = []
+
+    def interrupt(stage, done, total):
+        stages.append(stage)
+        if stage.startswith(when) and done == 0:
+            raise KeyboardInterrupt
+
+    world = learned(log, **SHORT, progress=interrupt)
+    whole = learned(log, **SHORT)
+    assert not any(stage.startswith("all sweeps: pass") for stage in stages)
+    assert not same(world, whole)
+    if when == "pass 1":  # somebody is in a hurry: nothing is done twice
+        assert not any(stage.startswith("all sweeps") for stage in stages)
+
+
 def test_a_start_with_extinction_keeps_its_law_and_its_tau(log):
     own = RefinedParameters(**SHORT)
     refiner = Refiner(hold_out(parts_of(log), own.held_out_every), RayModel(0.0, 13.9, 0.001), own, lambda stage: None)
@@ -283,5 +332,5 @@ def test_what_cannot_be_refined_is_refused_in_one_sentence(log, tmp_path):
     with pytest.raises(hr.InputError, match=r"start: .*has triangles"):
         learned(log, start=str(tmp_path / "surface.world"))
     hr.learn(log, "refined", **SHORT).save(tmp_path / "refined.world")
-    with pytest.raises(hr.InputError, match="law=compact"):
+    with pytest.raises(hr.InputError, match="law=depth"):
         learned(log, start=str(tmp_path / "refined.world"), law="permeability")

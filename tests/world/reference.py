@@ -59,6 +59,9 @@ def _gaussian(origin, direction, mean, covariance, tau, law, stop, number):
     if t <= 0 or distance_squared > tau**2:
         return None
     sigma = 1 / np.sqrt(a)
-    profile = (1 - distance_squared / tau**2) ** 2 if law == "compact" else np.exp(-distance_squared / 2)
-    passing = stop if law == "permeability" else np.exp(-stop * sigma * profile)
+    passing = {
+        "permeability": stop,
+        "extinction": np.exp(-stop * sigma * np.exp(-distance_squared / 2)),
+        "depth": np.exp(-stop * (1 - distance_squared / tau**2) ** 2),
+    }[law]
     return t, sigma, passing, number

@@ -35,14 +35,13 @@ def random_parts(rng, n_triangles=4, n_gaussians=5, centre=(6.0, 0.0, 0.0), spre
 
 
 def add(scene, parts):
-    """Add the parts to a scene: triangles, Gaussians by permeability, the same again by both extinctions, shifted."""
+    """Add the parts to a scene: triangles, Gaussians by permeability, the same by extinction and by depth, shifted."""
     n = len(parts["corners"])
     triangles = np.arange(3 * n).reshape(n, 3)
     scene.add_mesh(parts["corners"].reshape(-1, 3), triangles, permeability=parts["rho"], noise=NOISE)
     scene.add_gaussians(parts["mean"], parts["covariance"], permeability=parts["permeability"], tau=2.5)
-    extinction = {"extinction_per_m": parts["extinction"]}
-    scene.add_gaussians(parts["mean"] + SHIFT, parts["covariance"], **extinction)
-    scene.add_gaussians(parts["mean"] - SHIFT, parts["covariance"], **extinction, compact=True, tau=2.7)
+    scene.add_gaussians(parts["mean"] + SHIFT, parts["covariance"], extinction_per_m=parts["extinction"])
+    scene.add_gaussians(parts["mean"] - SHIFT, parts["covariance"], depth=parts["extinction"], tau=2.7)
 
 
 def add_reference(reference, parts, first, linear=IDENTITY, shift=(0.0, 0.0, 0.0)):
@@ -54,7 +53,7 @@ def add_reference(reference, parts, first, linear=IDENTITY, shift=(0.0, 0.0, 0.0
     for law, stop, tau, offset in (
         ("permeability", parts["permeability"], 2.5, 0 * SHIFT),
         ("extinction", parts["extinction"], 3.5, SHIFT),
-        ("compact", parts["extinction"], 2.7, -SHIFT),
+        ("depth", parts["extinction"], 2.7, -SHIFT),
     ):
         for mean, covariance, s in zip(parts["mean"], parts["covariance"], stop, strict=True):
             moved = (mean + offset) @ linear.T + shift

@@ -136,14 +136,14 @@ def test_extinction_of_a_stack_of_gaussians_is_beer_lambert():
 
 
 @pytest.mark.parametrize("dist", [0.0, 1.0, 2.0, 2.4])
-def test_compact_extinction_fades_to_nothing_at_the_rim(dist):
-    n, k, sigma, tau = 10, 2.0, 0.3, 2.5
+def test_depth_fades_to_nothing_at_the_rim_and_is_the_same_whatever_the_way_through(dist):
+    n, depth, sigma, tau = 10, 0.6, 0.3, 2.5
     scene = Scene()
     mean = np.c_[np.linspace(5, 15, n), np.full(n, dist * sigma), np.zeros(n)]
-    covariance = np.broadcast_to(np.eye(3) * sigma**2, (n, 3, 3))
-    scene.add_gaussians(mean, covariance, extinction_per_m=k, compact=True, tau=tau)
+    covariance = np.array([np.diag([along, sigma, sigma]) ** 2 for along in np.linspace(0.05, 2, n)])
+    scene.add_gaussians(mean, covariance, depth=depth, tau=tau)
     hits = scene.fire(repeated([1.0, 0, 0], 200_000), seed=1)
-    expected = np.exp(-n * k * sigma * (1 - dist**2 / tau**2) ** 2)
+    expected = np.exp(-n * depth * (1 - dist**2 / tau**2) ** 2)
     assert abs(np.mean(hits.element < 0) - expected) < 5 * np.sqrt(expected * (1 - expected) / 200_000)  # 6e-7
 
 
@@ -195,7 +195,7 @@ def test_an_instanced_scene_answers_like_the_same_scene_flattened():
     for offset, how in (
         (0 * SHIFT, {"permeability": placed["permeability"], "tau": 2.5}),
         (SHIFT, {"extinction_per_m": placed["extinction"]}),
-        (-SHIFT, {"extinction_per_m": placed["extinction"], "compact": True, "tau": 2.7}),
+        (-SHIFT, {"depth": placed["extinction"], "tau": 2.7}),
     ):
         flat.add_gaussians((placed["mean"] + offset) @ matrix[:3, :3].T + matrix[:3, 3], covariance, **how)
     assert instanced.n_elements == flat.n_elements

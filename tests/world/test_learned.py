@@ -249,7 +249,7 @@ def test_wrong_values_are_refused_by_table_column_and_row(make, column, value, m
     ("make", "settings", "message"),
     [
         (gaussians, {"tau": 0.0}, "gaussians.tau: expected a finite number above 0, found 0.0"),
-        (gaussians, {"law": "magic"}, "gaussians.law: expected permeability or extinction or compact, found 'magic'"),
+        (gaussians, {"law": "magic"}, "gaussians.law: expected permeability or extinction or depth, found 'magic'"),
         (gaussians, {"min_sigma_m": np.nan}, "gaussians.min_sigma_m"),
         (points, {"label": [1, 2, 3, 4, 5]}, "points.label: expected a NumPy array, found list"),
         (points, {"label": np.full(5, 70_000)}, "points.label: row 0 is 70000"),

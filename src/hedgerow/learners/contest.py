@@ -211,7 +211,8 @@ def _faint(gaussians: Gaussians) -> Gaussians:
     if gaussians.law == "permeability":
         return replace(gaussians, stop=np.maximum(gaussians.stop, np.float32(np.exp(-_FAINT))))
     largest_m = np.sqrt(np.linalg.eigvalsh(gaussians.covariance_m2)[:, 2])
-    faint = _FAINT / np.maximum(largest_m, gaussians.min_sigma_m)
+    per = np.maximum(largest_m, gaussians.min_sigma_m) if gaussians.law == "extinction" else np.ones(len(gaussians))
+    faint = _FAINT / per
     return replace(gaussians, stop=np.minimum(gaussians.stop, faint).astype(np.float32))
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.learners.maximise import MAX_EXTINCTION_PER_M, MIN_EXTINCTION_PER_M, floored
+from hedgerow.learners.maximise import MAX_STOP, MIN_STOP, floored
 from hedgerow.learners.quality import N_SLOPES
 from hedgerow.world.elements import Gaussians
 
@@ -30,7 +30,7 @@ class Descent:
         Args:
             n_elements: how many elements there are.
             rate: first steps of means and shapes, in their own standard deviations.
-            stop_rate: first steps of the log of the extinction.
+            stop_rate: first steps of the log of what stops.
         """
         self._rate = np.r_[np.full(N_SLOPES - 1, rate), stop_rate]
         self._slope: NDArray[np.float64] = np.zeros((n_elements, N_SLOPES))
@@ -65,7 +65,7 @@ def _moved(gaussians: Gaussians, rows: NDArray[np.intp], step: NDArray[np.float6
     mean_m, covariance_m2, stop = gaussians.mean_m.copy(), gaussians.covariance_m2.copy(), gaussians.stop.copy()
     mean_m[rows] += np.einsum("nij,nj->ni", root, step[:, :3])
     covariance_m2[rows] = floored(half @ half.transpose(0, 2, 1), gaussians.min_sigma_m)
-    stop[rows] = np.clip(stop[rows] * np.exp(step[:, -1]), MIN_EXTINCTION_PER_M, MAX_EXTINCTION_PER_M)
+    stop[rows] = np.clip(stop[rows] * np.exp(step[:, -1]), MIN_STOP, MAX_STOP)
     return replace(gaussians, mean_m=mean_m, covariance_m2=covariance_m2, stop=stop)
 
 

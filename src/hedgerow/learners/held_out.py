@@ -27,6 +27,11 @@ class HeldOut:
     beyond_m: float
     """Farther than any range in the log: a limit where the log has none."""
 
+    @property
+    def n_sweeps(self) -> int:
+        """How many sweeps there are in all."""
+        return self.n_training + len(self.sweeps)
+
     def __iter__(self) -> Iterator[tuple[Log, Log]]:
         """Give each partition as what is learned from and what is held out; either may be empty."""
         for log in self.parts():

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The second half of a round: elements that suit the beams which they answered for (MODELS §3).
 
-Stopping follows the ray likelihood exactly: a permeability is the share of passes, an extinction takes one step up its
-concave likelihood. Means and covariances become those of the returned points. That is the maximum of the points'
-density, not quite of the ranges': a point tells little about the shape across its own ray.
+Stopping follows the ray likelihood exactly: a permeability is the share of passes, an extinction or a depth takes
+one step up its concave likelihood. Means and covariances become those of the returned points. That is the maximum of
+the points' density, not quite of the ranges': a point tells little about the shape across its own ray.
 """
 
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hedgerow.learners.ray_sums import RaySums
 from hedgerow.world.elements import Gaussians, Law
 
-MIN_EXTINCTION_PER_M, MAX_EXTINCTION_PER_M = 1e-3, 1e5
+MIN_STOP, MAX_STOP = 1e-3, 1e5
 _MAX_STEP = np.log(3.0)
 _MEAN_COUNT = 2.0
 
@@ -30,16 +30,16 @@ class Prior:
 
 
 def next_stop(gaussians: Gaussians, sums: RaySums) -> NDArray[np.float32]:
-    """Return the (N,) permeabilities or extinctions that the sums speak for; where they are silent, the old ones."""
+    """Return the (N,) numbers of the law that the sums speak for; where they are silent, the old ones."""
     if gaussians.law == "permeability":
         met = sums.hits + sums.passes
         share = np.divide(sums.passes, met, out=gaussians.stop.astype(np.float64), where=met > 0)
         return np.clip(share, 0, 1).astype(np.float32)
-    # Newton's step in the log of the extinction, damped: for thin elements log1p gives the maximum itself, and it
+    # Newton's step in the log of it, damped: for thin elements log1p gives the maximum itself, and it
     # is shorter than Newton's step everywhere, which could overshoot.
     ratio = (sums.slope - sums.depth) / (sums.curve + sums.depth + 1e-9)
     step = np.clip(np.sign(ratio) * np.log1p(np.abs(ratio)), -_MAX_STEP, _MAX_STEP)
-    return np.clip(gaussians.stop * np.exp(step), MIN_EXTINCTION_PER_M, MAX_EXTINCTION_PER_M).astype(np.float32)
+    return np.clip(gaussians.stop * np.exp(step), MIN_STOP, MAX_STOP).astype(np.float32)
 
 
 def maximised(gaussians: Gaussians, sums: RaySums, prior: Prior | None = None) -> Gaussians:
@@ -80,10 +80,11 @@ def rebuilt(variance_m2: NDArray[np.float64], axes: NDArray[np.float64]) -> NDAr
 
 
 def with_extinction(gaussians: Gaussians, law: Law) -> Gaussians:
-    """Return elements of constant permeability as such with a law of extinction.
+    """Return elements of constant permeability as such with a law of extinction or depth.
 
     They get twice the depth that they had, in the middle: it falls off from there. Rounds of maximisation do the rest.
     """
     sigma_m = np.sqrt(np.maximum(np.einsum("nii->n", gaussians.covariance_m2) / 3, gaussians.min_sigma_m**2))
     depth = -np.log(np.clip(gaussians.stop.astype(np.float64), 0.02, 0.98))
-    return replace(gaussians, stop=(2 * depth / sigma_m).astype(np.float32), law=law)
+    per = sigma_m if law == "extinction" else 1.0
+    return replace(gaussians, stop=(2 * depth / per).astype(np.float32), law=law)

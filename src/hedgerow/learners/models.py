@@ -15,13 +15,13 @@ from hedgerow.errors import InputError
 from hedgerow.learners.bottomup import BottomupParameters, learn_bottomup
 from hedgerow.learners.classify import ClassifierParameters, learn_volume_map, read_classifier, volume_part
 from hedgerow.learners.contest import contested
-from hedgerow.learners.held_out import HeldOut, hold_out
+from hedgerow.learners.held_out import hold_out
 from hedgerow.learners.noise import fit_noise
 from hedgerow.learners.parts import Parts, Survey
 from hedgerow.learners.permeability import Counts, count, with_permeability, without_passed
 from hedgerow.learners.points import PointsParameters, learn_points
 from hedgerow.learners.ray_sums import RayModel
-from hedgerow.learners.refined import RefinedParameters, learn_refined, loaded_start
+from hedgerow.learners.refined import RefinedParameters, Refiner, loaded_start
 from hedgerow.learners.stages import Stages
 from hedgerow.learners.surface import SurfaceParameters, learn_surface
 from hedgerow.learners.topdown import TopdownParameters, learn_topdown
@@ -180,32 +180,30 @@ def _refined(job: Job, parameters: RefinedParameters) -> tuple[Table, ...]:
         outlier_share=parameters.outlier_share,
     )
     teaching = Job(held.training, job.survey, job.stages)
-    gaussians = learn_refined(held, _start_of(teaching, parameters), model, parameters, meter=job.stages.meter)
-    tables: tuple[Table, ...] = (gaussians,)
-    if parameters.surface is not None:
-        with suppress(KeyboardInterrupt):  # the Gaussians are a world already
-            tables = _with_surfaces(gaussians, parameters.surface, teaching, held, model, parameters)
+    refiner = Refiner(held, model, parameters, job.stages.meter)
+    best = refiner.refine(_start_of(teaching, parameters))
+    tables: tuple[Table, ...] = (best.gaussians,)
+    with suppress(KeyboardInterrupt):  # that is a world already
+        tables = _with_surfaces(best.gaussians, teaching, refiner)
+        if len(held.sweeps) > 0 and not refiner.interrupted:
+            gaussians = refiner.repeat(_start_of(job, parameters), best).gaussians
+            tables = _with_surfaces(gaussians, job, refiner) if len(tables) > 1 else (gaussians,)
     return tables
 
 
-def _with_surfaces(
-    gaussians: Gaussians,
-    how: SurfaceParameters,
-    teaching: Job,
-    held: HeldOut,
-    model: RayModel,
-    parameters: RefinedParameters,
-) -> tuple[Table, ...]:
+def _with_surfaces(gaussians: Gaussians, job: Job, refiner: Refiner) -> tuple[Table, ...]:
     """Refined Gaussians, and triangles where those are better."""
-    meter = teaching.stages.meter
-    triangles = learn_surface(teaching.parts, how, progress=meter("fitting the surface"))
-    (triangles,) = teaching.permeable((teaching.with_noise(triangles, how),), CountParameters())
+    parameters, meter = refiner.parameters, job.stages.meter
+    if parameters.surface is None:
+        return (gaussians,)
+    triangles = learn_surface(job.parts, parameters.surface, progress=meter("fitting the surface"))
+    (triangles,) = job.permeable((job.with_noise(triangles, parameters.surface),), CountParameters())
     return contested(
         gaussians,
         cast("Triangles", triangles),
-        teaching.parts,
-        held.judging,
-        model,
+        refiner.held.training,
+        refiner.held.judging,
+        refiner.model,
         budget_parameters=10 * (parameters.budget or len(gaussians)),
         weights=parameters.weights,
         meter=meter,
@@ -213,7 +211,7 @@ def _with_surfaces(
 
 
 def _start_of(job: Job, parameters: RefinedParameters) -> Gaussians:
-    """What a refined world begins with: learned from the training sweeps alone, or loaded."""
+    """What a refined world begins with: learned, or loaded."""
     if parameters.start == "voxel":
         (start,) = _voxel(job, PermeableVoxelParameters(**parameters.voxel.model_dump()))
     elif parameters.start == "topdown":

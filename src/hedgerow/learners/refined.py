@@ -4,12 +4,13 @@
 The other volume learners fit Gaussians to points and count afterwards who stopped which beam. Here both come from the
 measured ranges and the returns that are missing: some rounds of expectation maximisation on their likelihood, then
 steps down the slope of what a bad simulation costs. Sweeps that are held out decide which state is kept, so the start
-is never made worse.
+is never made worse; then the way to that state is gone once more with all sweeps.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from math import ceil
 from pathlib import Path
 from typing import Annotated
 
@@ -65,9 +66,9 @@ class RefinedParameters(BaseModel):
     """Most elements; None: as many as the start has."""
     worth_nat: NotNegative = 0.2
     """What the second half of the budget must save of the held-out cost; if it saves less, it is left unused."""
-    law: Law = "compact"
-    """How elements stop beams: those that graze pass more easily, up to `tau` or as a normal density, or all alike. A
-    start that is not permeable alike keeps its own law and tau."""
+    law: Law = "depth"
+    """How elements stop beams: those that graze pass more easily (depth); so do those whose way through is short
+    (extinction); or all alike (permeability). A start that is not permeable alike keeps its own law and tau."""
     surface: SurfaceParameters | None = SurfaceParameters(node_m=0.5, kernel_m=0.5)
     """How triangles are learned that may take the place of Gaussians; None: they may not."""
     prior: PriorParameters | None = PriorParameters()
@@ -96,12 +97,23 @@ _MOST_VERDICTS = 8
 
 
 @dataclass(frozen=True, slots=True)
+class Plan:
+    """How a world came from its start, so that the same can be done again with other sweeps."""
+
+    share: float | None = None
+    """How much of the budget the rounds had; None: the start as it is."""
+    descended: float = 0.0
+    """How much of the descent."""
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """A world and what the held-out sweeps say of it."""
 
     gaussians: Gaussians
     verdict: Verdict
     surroundings: Surroundings | None
+    plan: Plan
 
 
 class Refiner:
@@ -110,6 +122,10 @@ class Refiner:
     def __init__(self, held: HeldOut, model: RayModel, parameters: RefinedParameters, meter: Meter) -> None:
         """Take over what the stages need."""
         self.held, self.model, self.parameters, self.meter = held, model, parameters, meter
+        self.told = ""
+        """What the descent tells of how far it has come."""
+        self.interrupted = False
+        """Whether Ctrl-C ended a stage of `refine`."""
 
     def refine(self, start: Gaussians) -> Candidate:
         """Return the best world found from a start, by held-out cost.
@@ -117,16 +133,47 @@ class Refiner:
         Ctrl-C ends a stage; what was best so far goes on, and is the result after the last one.
         """
         start = self._affordable(start, self.parameters.budget or len(start))
-        best = fitted = Candidate(start, self._judged(start, "judging the start"), self._surroundings(start))
-        with suppress(KeyboardInterrupt):
+        best = fitted = Candidate(start, self._judged(start, "judging the start"), self._surroundings(start), Plan())
+        with self._until_interrupted():
             for candidate in self._fits(start):
                 fitted = candidate
                 best = self._better(best, fitted)
         if fitted.gaussians.law != "permeability":
-            with suppress(KeyboardInterrupt):
+            with self._until_interrupted():
                 for candidate in self._passes(fitted):
                     best = self._better(best, candidate)
         return best
+
+    def repeat(self, start: Gaussians, best: Candidate) -> Candidate:
+        """Do with every sweep what the held-out ones found best: they have judged, and may teach now.
+
+        Args:
+            start: as it was for `refine`, but learned from every sweep.
+            best: what `refine` found.
+
+        Returns:
+            The world that all sweeps taught; `best` itself if even the sweeps that judged are no better off with that.
+        """
+        plan, every = best.plan, replace(self.held, sweeps=self.held.sweeps[:0], n_training=self.held.n_sweeps)
+        again = Refiner(every, self.model, self.parameters, lambda stage: self.meter(f"all sweeps: {stage}"))
+        again.told = best.verdict.summary()
+        start = again._affordable(start, self.parameters.budget or len(start))
+        gaussians, surroundings = start, again._surroundings(start)
+        if plan.share is not None:
+            gaussians, surroundings = again._fitted(start, plan.share)
+        if plan.descended > 0:
+            states = again._descended(gaussians, surroundings)
+            gaussians = next(state for part, state in states if part >= plan.descended)
+        verdict = self._judged(gaussians, "judging what all sweeps taught")
+        return self._better(best, Candidate(gaussians, verdict, surroundings, plan))
+
+    @contextmanager
+    def _until_interrupted(self) -> Generator[None]:
+        """Ctrl-C ends what is within, and is remembered."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            self.interrupted = True
 
     def _better(self, one: Candidate, other: Candidate) -> Candidate:
         return min(one, other, key=lambda each: each.verdict.cost(self.parameters.weights))
@@ -141,7 +188,7 @@ class Refiner:
         """The start with the law and the limits asked for."""
         own = self.parameters
         if own.law == "permeability" and start.law != "permeability":
-            raise InputError("start: its elements have extinction; set law=compact or extinction too")
+            raise InputError("start: its elements have extinction; set law=depth or extinction too")
         covariance_m2 = floored(start.covariance_m2, own.min_sigma_m)
         adapted = replace(start, min_sigma_m=own.min_sigma_m, covariance_m2=covariance_m2)
         if start.law != "permeability":
@@ -156,24 +203,29 @@ class Refiner:
         """
         own = self.parameters
         if start.law != "permeability" or own.rounds == 0:
-            adapted = self._adapted(start)
-            yield Candidate(adapted, self._judged(adapted, "judging the start"), self._surroundings(start))
+            yield self._fit(start, 1.0)
             return
-        budget = own.budget or len(start)
-        half = self._fitted(start, (budget + 1) // 2)
+        half = self._fit(start, 0.5)
         yield half
-        full = self._fitted(start, budget)
+        full = self._fit(start, 1.0)
         if half.verdict.cost(own.weights) - full.verdict.cost(own.weights) > own.worth_nat:
             yield full
 
-    def _fitted(self, start: Gaussians, budget: int) -> Candidate:
-        rounds = self.parameters.rounds
+    def _fit(self, start: Gaussians, share: float) -> Candidate:
+        gaussians, surroundings = self._fitted(start, share)
+        return Candidate(gaussians, self._judged(gaussians, "judging the rounds"), surroundings, Plan(share))
+
+    def _fitted(self, start: Gaussians, share: float) -> tuple[Gaussians, Surroundings | None]:
+        """Rounds of expectation maximisation from a start that has no extinction yet; what the result leans on."""
+        if start.law != "permeability" or self.parameters.rounds == 0:
+            return self._adapted(start), self._surroundings(start)
+        rounds, budget = self.parameters.rounds, ceil(share * (self.parameters.budget or len(start)))
         start = self._affordable(start, budget)
         surroundings, gaussians = self._surroundings(start), self._adapted(start)
         for number in range(1, rounds + 1):
             sums = self._round(gaussians, f"round {number} of {rounds} with {budget:,} elements")
             gaussians = self._next(gaussians, sums, budget, surroundings)
-        return Candidate(gaussians, self._judged(gaussians, "judging the rounds"), surroundings)
+        return gaussians, surroundings
 
     def _surroundings(self, start: Gaussians) -> Surroundings | None:
         return Surroundings(start, self.parameters.prior) if self.parameters.prior else None
@@ -186,15 +238,22 @@ class Refiner:
         return split(gaussians, hits, budget=budget, min_hits=own.split_hits, min_sigma_m=own.split_sigma_m)
 
     def _passes(self, start: Candidate) -> Iterator[Candidate]:
-        """Descent; the pace falls over all steps, and some verdicts on the way tell how far it has come."""
-        own, gaussians, verdict = self.parameters, start.gaussians, start.verdict
-        per_pass = max(self.held.n_training, 1)
+        """Descent, with verdicts on the way that tell how far it has come."""
+        self.told = start.verdict.summary()
+        for part, gaussians in self._descended(start.gaussians, start.surroundings):
+            verdict = self._judged(gaussians, f"judging after {part:.0%} of the descent")
+            self.told = verdict.summary()
+            yield replace(start, gaussians=gaussians, verdict=verdict, plan=replace(start.plan, descended=part))
+
+    def _descended(self, gaussians: Gaussians, surroundings: Surroundings | None) -> Iterator[tuple[float, Gaussians]]:
+        """Descent; the pace falls over all steps. Gives the state after some passes, and what part of all they are."""
+        own, per_pass = self.parameters, max(self.held.n_training, 1)
         passes = max(own.passes, min(-(-own.min_steps // per_pass), own.most_passes)) if own.passes else 0
         every = -(-passes // _MOST_VERDICTS)
         descent, step, prior = Descent(len(gaussians), own.rate, own.stop_rate), 0, None
         total, hits = np.zeros(len(gaussians)), np.zeros(len(gaussians))
         for number in range(1, passes + 1):
-            for sweep in self._sweeps(f"pass {number} of {passes}, {verdict.summary()}"):
+            for sweep in self._sweeps(f"pass {number} of {passes}, {self.told}"):
                 slopes, _ = QualityCounter(gaussians, self.model, own.weights).slopes(sweep)
                 slope = slopes.slope
                 if prior is not None:
@@ -202,10 +261,9 @@ class Refiner:
                 gaussians = descent.step(gaussians, slope, np.sqrt(max(1 - step / (passes * per_pass), 0)))
                 hits, step = hits + slopes.hits, step + 1
             if number % every == 0 or number == passes:
-                verdict = self._judged(gaussians, f"judging pass {number}")
-                yield Candidate(gaussians, verdict, start.surroundings)
-            if start.surroundings and (number % every == 0 or number == 1):
-                prior = start.surroundings.prior(gaussians, hits)
+                yield number / passes, gaussians
+            if surroundings and (number % every == 0 or number == 1):
+                prior = surroundings.prior(gaussians, hits)
             total, hits = hits, np.zeros(len(gaussians))
 
     def _sweeps(self, stage: str) -> Iterator[Log]:
@@ -217,7 +275,7 @@ class Refiner:
                 done += len(sweep)
                 if meter:
                     meter(done)
-            done += len(judging)
+            done += _n_beams(training, judging) - len(training)
 
     def _round(self, gaussians: Gaussians, stage: str) -> RaySums:
         """One pass over the log: sums of what is learned from."""
@@ -225,7 +283,7 @@ class Refiner:
         sums, done = RaySums.zero(len(gaussians)), 0
         for training, judging in self.held:
             sums += counter.sums(training)
-            done += len(training) + len(judging)
+            done += _n_beams(training, judging)
             if meter:
                 meter(done)
         return sums
@@ -235,7 +293,7 @@ class Refiner:
         verdict, done = Verdict(), 0
         for training, judging in self.held:
             verdict += counter.slopes(judging)[1]
-            done += len(training) + len(judging)
+            done += _n_beams(training, judging)
             if meter:
                 meter(done)
         return verdict
@@ -246,25 +304,9 @@ def _ratio(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.
     return part / np.maximum(np.maximum(part, whole), 1e-9)
 
 
-def learn_refined(
-    held: HeldOut, start: Gaussians, model: RayModel, parameters: RefinedParameters, *, meter: Meter
-) -> Gaussians:
-    """Refine a world of Gaussians on the beams.
-
-    Args:
-        held: the log, divided by sweep.
-        start: the elements to begin with; permeability or extinction.
-        model: range limits and outliers.
-        parameters: see there.
-        meter: gives each stage its progress meter; the stage tells the held-out score so far.
-
-    Returns:
-        The best elements by held-out cost; the start itself if nothing was better.
-
-    Raises:
-        InputError: the start has extinction but permeability is asked for.
-    """
-    return Refiner(held, model, parameters, meter).refine(start).gaussians
+def _n_beams(training: Log, judging: Log) -> int:
+    """How many beams a partition has; without held-out sweeps all of them do both."""
+    return len(training) if judging is training else len(training) + len(judging)
 
 
 def loaded_start(path: str | Path) -> Gaussians:

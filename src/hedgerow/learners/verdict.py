@@ -26,7 +26,7 @@ class QualityWeights(BaseModel):
 
     error_nat_per_m: NotNegative = 1.0
     """A metre between the simulated and the measured range."""
-    lost_hit_nat: NotNegative = 11.0
+    lost_hit_nat: NotNegative = 9.0
     """A beam that returned, but not in simulation."""
     false_hit_nat: NotNegative = 12.0
     """A beam that returns in simulation only."""

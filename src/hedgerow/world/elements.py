@@ -17,7 +17,7 @@ from hedgerow.world.labels import LabelCounts
 from hedgerow.world.noise import NOISELESS, SurfaceNoise
 from hedgerow.world.scene import Scene
 
-Law = Literal["permeability", "extinction", "compact"]
+Law = Literal["permeability", "extinction", "depth"]
 Column = NDArray[Any] | LabelCounts
 """One row per element."""
 _UNLABELLED = 0
@@ -82,7 +82,7 @@ class Gaussians(Elements):
     covariance_m2: NDArray[np.float64]
     """(N, 3, 3)."""
     stop: NDArray[np.float32]
-    """(N,) permeability, or extinction [1/m] for the other two laws (`Scene.add_gaussians`)."""
+    """(N,) what the law is of: permeability, extinction [1/m] or optical depth (`Scene.add_gaussians`)."""
     intensity: NDArray[np.float32]
     """(N,) mean intensity of its returns; NaN if unknown."""
     intensity_sigma: NDArray[np.float32]
@@ -130,16 +130,12 @@ class Gaussians(Elements):
         return self.mean_m - half, self.mean_m + half
 
     def n_parameters(self) -> int:
-        """Count 10 each: mean 3, covariance 6, permeability (or extinction) 1."""
+        """Count 10 each: mean 3, covariance 6, permeability (or extinction, or depth) 1."""
         return 10 * len(self)
 
     def add_to(self, scene: Scene) -> None:
         """Add all elements to a scene, in order."""
-        stopping: dict[str, Any] = (
-            {"permeability": self.stop}
-            if self.law == "permeability"
-            else {"extinction_per_m": self.stop, "compact": self.law == "compact"}
-        )
+        stopping: dict[str, Any] = {"extinction_per_m" if self.law == "extinction" else self.law: self.stop}
         scene.add_gaussians(
             self.mean_m,
             self.covariance_m2,

@@ -106,7 +106,7 @@ class Scene:
         *,
         permeability: ArrayLike | None = None,
         extinction_per_m: ArrayLike | None = None,
-        compact: bool = False,
+        depth: ArrayLike | None = None,
         tau: float = 3.5,
         label: ArrayLike | LabelCounts = 0,
         intensity: ArrayLike = 0.5,
@@ -120,7 +120,8 @@ class Scene:
             covariance_m2: (N, 3, 3) [m²].
             permeability: (N,) or one number: probability that a ray that meets it passes. Default 0.
             extinction_per_m: (N,) or one number k instead: it passes with exp(-k sigma_t exp(-dist²/2)) [1/m].
-            compact: with extinction, (1 - dist²/tau²)² in place of exp(-dist²/2), which ends softly at `tau`.
+            depth: (N,) or one number u instead: it passes with exp(-u (1 - dist²/tau²)²), from all sides alike, and
+                with nothing cut off at `tau`.
             tau: 3.5 as in 000; 002 took 2.
             label: semantic class, 0 to 65535, or counts of several, by which each return draws one.
             intensity: mean intensity of its returns, 0 or more; NaN is unknown.
@@ -134,16 +135,9 @@ class Scene:
         mean: NDArray[np.float64] = arrays.as_floats("mean_m", mean_m, ("N", 3))
         arrays.require_finite("mean_m", mean)
         n = len(mean)
-        if permeability is not None and extinction_per_m is not None:
-            raise InputError("permeability, extinction_per_m: give one of the two, not both")
         if not 0 < tau < np.inf or not 0 < min_sigma_m < np.inf:
             raise InputError(f"tau, min_sigma_m: expected finite numbers above 0, found {tau}, {min_sigma_m}")
-        if extinction_per_m is None:
-            law, stop = "permeability", _between("permeability", 0.0 if permeability is None else permeability, n, 0, 1)
-        else:
-            law, stop = "extinction", _between("extinction_per_m", extinction_per_m, n, 0, np.inf)
-        if compact and extinction_per_m is None:
-            raise InputError("compact: goes with extinction_per_m")
+        law, stop = _stopping(n, permeability, extinction_per_m, depth)
         covariance = arrays.as_floats("covariance_m2", np.zeros((0, 3, 3)) if n == 0 else covariance_m2, (n, 3, 3))
         modes, labels = engine_labels(label, n)
         self._core.add_gaussians(
@@ -153,7 +147,7 @@ class Scene:
             modes,
             _known("intensity", intensity, n),
             _between("intensity_sigma", intensity_sigma, n, 0, np.inf),
-            getattr(_core.StopLaw, "compact" if compact else law),
+            law,
             tau,
             labels,
         )
@@ -352,6 +346,23 @@ def _require_below(name: str, numbers: NDArray[Any], end: int) -> None:
     if wrong.any():
         row = arrays.first_row(wrong)
         raise arrays.RowError(name, row, f"is {numbers[row].tolist()}, but there are only {end}")
+
+
+def _stopping(
+    n: int, permeability: ArrayLike | None, extinction_per_m: ArrayLike | None, depth: ArrayLike | None
+) -> tuple[_core.StopLaw, NDArray[np.float32]]:
+    """The law of the one that is given, and its numbers; solid if none is."""
+    laws = _core.StopLaw
+    ways = [
+        (laws.permeability, "permeability", permeability, 1.0),
+        (laws.extinction, "extinction_per_m", extinction_per_m, np.inf),
+        (laws.depth, "depth", depth, np.inf),
+    ]
+    given = [way for way in ways if way[2] is not None]
+    if len(given) > 1:
+        raise InputError(f"{', '.join(name for _, name, *_ in given)}: give one of these, not {len(given)}")
+    law, name, values, most = given[0] if given else ways[0]
+    return law, _between(name, 0.0 if values is None else values, n, 0, most)
 
 
 def require_limits(min_range_m: float, max_range_m: float) -> None:
