@@ -21,6 +21,7 @@ from hedgerow.world.gaussians import whitening
 from hedgerow.world.hits import Hits, Pierced
 from hedgerow.world.labels import LabelCounts, engine_labels
 from hedgerow.world.noise import NOISELESS, SurfaceNoise
+from hedgerow.world.per_element import between, known, require_below, stopping
 
 Progress = Callable[[int], object]
 """Called now and then with the number of beams done."""
@@ -81,18 +82,18 @@ class Scene:
         arrays.require_finite("vertices_m", vertices)
         n = len(np.atleast_1d(triangles))
         corners = arrays.as_integers("triangles", np.zeros((0, 3)) if n == 0 else triangles, (n, 3), np.uint32)
-        _require_below("triangles", corners, len(vertices))
+        require_below("triangles", corners, len(vertices))
         groups = [noise] if isinstance(noise, SurfaceNoise) else list(noise)
         group = arrays.as_integers("noise_group", noise_group, (n,), np.uint8)
-        _require_below("noise_group", group, len(groups))
+        require_below("noise_group", group, len(groups))
         modes, labels = engine_labels(label, n)
         self._core.add_mesh(
             np.ascontiguousarray(vertices - self.origin_m, dtype=np.float32),
             np.ascontiguousarray(corners),
-            _between("permeability", permeability, n, 0, 1),
+            between("permeability", permeability, n, 0, 1),
             modes,
-            _known("reflectance", reflectance, n),
-            _between("intensity_sigma", intensity_sigma, n, 0, np.inf),
+            known("reflectance", reflectance, n),
+            between("intensity_sigma", intensity_sigma, n, 0, np.inf),
             lambertian,
             np.ascontiguousarray(group),
             [group.native() for group in groups],
@@ -137,7 +138,7 @@ class Scene:
         n = len(mean)
         if not 0 < tau < np.inf or not 0 < min_sigma_m < np.inf:
             raise InputError(f"tau, min_sigma_m: expected finite numbers above 0, found {tau}, {min_sigma_m}")
-        law, stop = _stopping(n, permeability, extinction_per_m, depth)
+        law, stop = stopping(n, permeability, extinction_per_m, depth)
         covariance = arrays.as_floats("covariance_m2", np.zeros((0, 3, 3)) if n == 0 else covariance_m2, (n, 3, 3))
         modes, labels = engine_labels(label, n)
         self._core.add_gaussians(
@@ -145,8 +146,8 @@ class Scene:
             whitening(covariance, min_sigma_m),
             stop,
             modes,
-            _known("intensity", intensity, n),
-            _between("intensity_sigma", intensity_sigma, n, 0, np.inf),
+            known("intensity", intensity, n),
+            between("intensity_sigma", intensity_sigma, n, 0, np.inf),
             law,
             tau,
             labels,
@@ -321,48 +322,6 @@ class Scene:
     def _require_open(self) -> None:
         if self._frozen:
             raise InputError("scene: in use already; add everything before firing at it or placing it")
-
-
-def _between(name: str, values: ArrayLike, n: int, low: float, high: float) -> NDArray[np.float32]:
-    array = np.asarray(values)
-    array = arrays.as_floats(name, np.broadcast_to(array, (n,)) if array.ndim == 0 else array, (n,), dtype=np.float32)
-    wrong = ~((array >= low) & (array <= high) & np.isfinite(array))
-    if wrong.any():
-        row = arrays.first_row(wrong)
-        raise arrays.RowError(name, row, f"is {array[row]}; expected a finite number from {low:g} to {high:g}")
-    return np.ascontiguousarray(array)
-
-
-def _known(name: str, values: ArrayLike, n: int) -> NDArray[np.float32]:
-    """Numbers of 0 or more, or NaN for what is not known."""
-    array = np.asarray(values, dtype=np.float32)
-    unknown = np.isnan(array)
-    checked = _between(name, np.where(unknown, 0, array), n, 0, np.inf)
-    return np.where(unknown, np.float32(np.nan), checked)
-
-
-def _require_below(name: str, numbers: NDArray[Any], end: int) -> None:
-    wrong = numbers >= end
-    if wrong.any():
-        row = arrays.first_row(wrong)
-        raise arrays.RowError(name, row, f"is {numbers[row].tolist()}, but there are only {end}")
-
-
-def _stopping(
-    n: int, permeability: ArrayLike | None, extinction_per_m: ArrayLike | None, depth: ArrayLike | None
-) -> tuple[_core.StopLaw, NDArray[np.float32]]:
-    """The law of the one that is given, and its numbers; solid if none is."""
-    laws = _core.StopLaw
-    ways = [
-        (laws.permeability, "permeability", permeability, 1.0),
-        (laws.extinction, "extinction_per_m", extinction_per_m, np.inf),
-        (laws.depth, "depth", depth, np.inf),
-    ]
-    given = [way for way in ways if way[2] is not None]
-    if len(given) > 1:
-        raise InputError(f"{', '.join(name for _, name, *_ in given)}: give one of these, not {len(given)}")
-    law, name, values, most = given[0] if given else ways[0]
-    return law, _between(name, 0.0 if values is None else values, n, 0, most)
 
 
 def require_limits(min_range_m: float, max_range_m: float) -> None:
