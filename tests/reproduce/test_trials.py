@@ -119,7 +119,7 @@ def test_curves_beside_the_path_cover_all_worlds(opened, tmp_path):
     tables = [table.splitlines() for table in outcome.text.split("\n\n")]
     assert [table[0].split(" | ")[0] for table in tables] == [f"| {label}" for _, label, _ in off_path.PANELS]
     likelihood, cloud = tables[:2]
-    assert len(likelihood) == 2 + 7 and len(cloud) == 2 + 8  # the scene itself has no likelihood
+    assert len(likelihood) == 2 + 9 and len(cloud) == 2 + 10  # the scene itself has no likelihood
     assert outcome.pictures[0].read_bytes()[:4] == b"\x89PNG"
 
 
