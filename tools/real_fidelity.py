@@ -32,6 +32,7 @@ SHOWN = (
     "histogram_match_m",
     "hits_found",
     "misses_found",
+    "f1",
     "beam_error_mean_m",
     "beam_error_median_m",
     "sweep_distance_m",
@@ -158,7 +159,7 @@ def measure(data: Path, name: str, pictures: Path | None, models: Sequence[str],
 def trade_off(test: hr.Log, worlds: dict[str, hr.LearnedWorld], scores: hr.Comparison) -> str:
     """Say how many misses the refined world finds where it finds as many hits as the others do.
 
-    Any world finds more misses if it stops less. So all extinctions of the refined world are scaled by common factors:
+    Any world finds more misses if it stops less. So all optical depths of the refined world are scaled by common factors:
     the curve of hits and misses that results is compared with the points of the others.
     """
     if "refined" not in worlds:
@@ -196,7 +197,7 @@ def same_beams(test: hr.Log, worlds: dict[str, hr.LearnedWorld], seed: int) -> s
 
 
 def _found(world: hr.LearnedWorld, log: hr.Log, factor: float) -> tuple[float, float]:
-    """Hits and misses found if all extinctions are multiplied by a factor."""
+    """Hits and misses found if all optical depths are multiplied by a factor."""
     gaussians = world.tables["gaussians"]
     scaled = replace(gaussians, stop=(gaussians.stop * factor).astype(np.float32))
     tables = (scaled, *(table for name, table in world.tables.items() if name != "gaussians"))
