@@ -159,8 +159,8 @@ def measure(data: Path, name: str, pictures: Path | None, models: Sequence[str],
 def trade_off(test: hr.Log, worlds: dict[str, hr.LearnedWorld], scores: hr.Comparison) -> str:
     """Say how many misses the refined world finds where it finds as many hits as the others do.
 
-    Any world finds more misses if it stops less. So all optical depths of the refined world are scaled by common factors:
-    the curve of hits and misses that results is compared with the points of the others.
+    Any world finds more misses if it stops less. So all depths of the refined world are scaled by common factors: the
+    curve of hits and misses that results is compared with the points of the others.
     """
     if "refined" not in worlds:
         return ""

@@ -186,6 +186,7 @@ def _refined(job: Job, parameters: RefinedParameters) -> tuple[Table, ...]:
     with suppress(KeyboardInterrupt):  # that is a world already
         tables = _with_surfaces(best.gaussians, teaching, refiner)
         if len(held.sweeps) > 0 and not refiner.interrupted:
+            job.stages.prefix = "all sweeps: "
             gaussians = refiner.repeat(_start_of(job, parameters), best).gaussians
             tables = _with_surfaces(gaussians, job, refiner) if len(tables) > 1 else (gaussians,)
     return tables

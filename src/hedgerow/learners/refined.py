@@ -123,7 +123,7 @@ class Refiner:
         """Take over what the stages need."""
         self.held, self.model, self.parameters, self.meter = held, model, parameters, meter
         self.told = ""
-        """What the descent tells of how far it has come."""
+        """What the descent tells of how far it has come, beside the number of the pass."""
         self.interrupted = False
         """Whether Ctrl-C ended a stage of `refine`."""
 
@@ -155,8 +155,7 @@ class Refiner:
             The world that all sweeps taught; `best` itself if even the sweeps that judged are no better off with that.
         """
         plan, every = best.plan, replace(self.held, sweeps=self.held.sweeps[:0], n_training=self.held.n_sweeps)
-        again = Refiner(every, self.model, self.parameters, lambda stage: self.meter(f"all sweeps: {stage}"))
-        again.told = best.verdict.summary()
+        again = Refiner(every, self.model, self.parameters, self.meter)
         start = again._affordable(start, self.parameters.budget or len(start))
         gaussians, surroundings = start, again._surroundings(start)
         if plan.share is not None:
@@ -164,7 +163,7 @@ class Refiner:
         if plan.descended > 0:
             states = again._descended(gaussians, surroundings)
             gaussians = next(state for part, state in states if part >= plan.descended)
-        verdict = self._judged(gaussians, "judging what all sweeps taught")
+        verdict = self._judged(gaussians, "judging")
         return self._better(best, Candidate(gaussians, verdict, surroundings, plan))
 
     @contextmanager
@@ -239,10 +238,10 @@ class Refiner:
 
     def _passes(self, start: Candidate) -> Iterator[Candidate]:
         """Descent, with verdicts on the way that tell how far it has come."""
-        self.told = start.verdict.summary()
+        self.told = f", {start.verdict.summary()}"
         for part, gaussians in self._descended(start.gaussians, start.surroundings):
             verdict = self._judged(gaussians, f"judging after {part:.0%} of the descent")
-            self.told = verdict.summary()
+            self.told = f", {verdict.summary()}"
             yield replace(start, gaussians=gaussians, verdict=verdict, plan=replace(start.plan, descended=part))
 
     def _descended(self, gaussians: Gaussians, surroundings: Surroundings | None) -> Iterator[tuple[float, Gaussians]]:
@@ -253,7 +252,7 @@ class Refiner:
         descent, step, prior = Descent(len(gaussians), own.rate, own.stop_rate), 0, None
         total, hits = np.zeros(len(gaussians)), np.zeros(len(gaussians))
         for number in range(1, passes + 1):
-            for sweep in self._sweeps(f"pass {number} of {passes}, {self.told}"):
+            for sweep in self._sweeps(f"pass {number} of {passes}{self.told}"):
                 slopes, _ = QualityCounter(gaussians, self.model, own.weights).slopes(sweep)
                 slope = slopes.slope
                 if prior is not None:

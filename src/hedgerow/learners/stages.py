@@ -14,6 +14,8 @@ class Stages:
 
     n_beams: int
     report: Report | None = None
+    prefix: str = ""
+    """What the name of every stage begins with."""
     running: str = ""
     """The stage that is not over yet."""
 
@@ -23,7 +25,7 @@ class Stages:
         if report is None:
             return None
         self.finish()
-        self.running = stage
+        self.running = stage = self.prefix + stage
         report(stage, 0, self.n_beams)
         return lambda done: _tell(report, stage, done, self.n_beams)
 
