@@ -3,9 +3,10 @@
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from time import monotonic
 
 from rich.console import Console
-from rich.progress import TaskID
+from rich.markup import escape
 
 
 @contextmanager
@@ -36,21 +37,34 @@ def progress_bar(title: str, total: int | None, console: Console | None = None) 
 
 @contextmanager
 def stage_bar(console: Console | None = None) -> Generator[Callable[[str, int, int], None]]:
-    """Show one bar after the other for work in stages, on a terminal only.
+    """Show a bar for the running stage and a line for each that is over, on a terminal only.
 
     Returns:
         A function to call with the stage, how much of it is done, and how much there is.
     """
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+    from rich.table import Column
 
     shown = console or Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"))
-    with Progress(*columns, TimeRemainingColumn(), console=shown, disable=not shown.is_terminal) as bar:
-        tasks: dict[str, TaskID] = {}
+    # What a stage tells may be long: it comes last, where nothing but itself can be cut off.
+    name = TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"))
+    columns = (BarColumn(bar_width=20), TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn(), name)
+    with Progress(*columns, console=shown, expand=True, transient=True, disable=not shown.is_terminal) as bar:
+        running: dict[str, tuple[TaskID, float]] = {}
+
+        def over() -> None:
+            for stage, (task, began) in running.items():
+                bar.remove_task(task)
+                if shown.is_terminal:
+                    line = f"{monotonic() - began:6.1f} s  {stage}"
+                    shown.print(line, highlight=False, markup=False, no_wrap=True, overflow="ellipsis")
+            running.clear()
 
         def done(stage: str, amount: int, total: int) -> None:
-            if stage not in tasks:
-                tasks[stage] = bar.add_task(stage, total=total)
-            bar.update(tasks[stage], completed=amount)
+            if stage not in running:
+                over()
+                running[stage] = bar.add_task(escape(stage), total=total), monotonic()
+            bar.update(running[stage][0], completed=amount)
 
         yield done
+        over()

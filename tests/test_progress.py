@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Progress of long work: the running stage is always in sight, and nothing is shown where nobody watches."""
+
+import io
+import re
+
+from rich.console import Console
+
+from hedgerow.progress import stage_bar
+
+
+def shown(n_stages, terminal=True):
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=terminal, width=60, height=8)
+    with stage_bar(console) as done:
+        for number in range(n_stages):
+            for amount in (0, 5, 10):
+                done(f"pass {number} of {n_stages}, held-out -log L [{number}.5], and so on and so forth", amount, 10)
+            live = out.getvalue()
+    return live, re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", out.getvalue())
+
+
+def test_every_stage_leaves_one_line_and_the_last_is_in_sight():
+    live, text = shown(30)
+    lines = [line.strip() for line in text.replace("\r", "\n").splitlines()]
+    over = [line for line in lines if re.match(r"\d+\.\d s ", line)]
+    assert [int(re.search(r"pass (\d+)", line)[1]) for line in over] == list(range(30))
+    assert "[29.5]" in text  # not taken for markup
+    assert " 0 % " in text  # a long name does not cut it off
+    assert "pass 28" in live
+
+
+def test_nothing_is_shown_where_nobody_watches():
+    assert shown(3, terminal=False)[1] == ""
