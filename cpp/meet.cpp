@@ -57,13 +57,14 @@ float pass_probability(float stop, float variance_m2, float distance_squared, fl
 }
 
 // The coin against the probability to pass, as -log(coin) against the optical depth: both sides are short enough for
-// the processor to work on them side by side, while an exponential of an exponential has to wait for itself. Both are
-// squared, which saves a root.
+// the processor to work on them side by side, while an exponential of an exponential has to wait for itself. Where
+// the depth grows with the way, both are squared, which saves a root.
 template <StopLaw law>
 bool stops_at(float thrown, float stop, float variance_m2, float distance_squared, float per_tau_squared) {
     if constexpr (law == StopLaw::permeability) return thrown >= stop;
     const float log = log_positive(thrown), peak = stop * profile<law>(distance_squared, per_tau_squared);
-    return log * log <= peak * peak * (law == StopLaw::extinction ? variance_m2 : 1.0f);
+    if constexpr (law == StopLaw::depth) return -log <= peak;
+    return log * log <= peak * peak * variance_m2;
 }
 
 // Throws the element's coin for every ray that meets it, and ends those rays there that it stops.
