@@ -106,4 +106,4 @@ def test_ground_between_rings_is_found():
     for flat_width in (1.0, 4.0):
         world = hr.learn(log, "refined", prior={"flat_width": flat_width}, topdown=FINE, surface=None)
         found.append(world.fire(between.beams, 1).returns.hit.mean())
-    assert found[1] > found[0] + 0.05, found
+    assert found[1] > found[0] + 0.03, found  # 4 sigma of 2,250 coins
