@@ -122,9 +122,10 @@ double depth_by_square(const Crossing& crossing, StopLaw law) {
 }
 
 // Carries derivatives by range, sigma and depth on to the element.
-void add_slopes(const Crossing& crossing, StopLaw law, const double origin[3], const double direction[3],
-                const float* mean, const float* w, double by_depth, double by_mean, double by_sigma,
-                std::int64_t* sums) {
+void add_slopes(const Crossing& crossing, const Volume& volume, const double origin[3], const double direction[3],
+                double by_depth, double by_mean, double by_sigma, std::int64_t* sums) {
+    const float* mean = volume.gaussian->mean;
+    const float* w = volume.gaussian->whitening;
     const double q[3] = {mean[0] - origin[0], mean[1] - origin[1], mean[2] - origin[2]};
     const auto whitened = [&](const double v[3], double out[3]) {
         out[0] = w[0] * v[0];
@@ -138,8 +139,8 @@ void add_slopes(const Crossing& crossing, StopLaw law, const double origin[3], c
     for (int axis = 0; axis < 3; ++axis) x[axis] = t * d[axis] - m[axis];
     // depth u = k sigma, or k alone, times a profile of x'x
     const double depth = std::min(50.0, -std::log(std::max<double>(crossing.pass, 2e-22)));
-    const double by_square = by_depth * depth * depth_by_square(crossing, law);
-    if (law == StopLaw::extinction) by_sigma += by_depth * depth / sigma;
+    const double by_square = by_depth * depth * depth_by_square(crossing, volume.law);
+    if (volume.law == StopLaw::extinction) by_sigma += by_depth * depth / sigma;
     for (int axis = 0; axis < 3; ++axis)
         add(sums[kSlopeMean + axis], by_mean * variance * d[axis] - 2 * by_square * x[axis]);
     int entry = kSlopeShape;
@@ -152,11 +153,12 @@ void add_slopes(const Crossing& crossing, StopLaw law, const double origin[3], c
 
 }  // namespace
 
-void quality_sums(Scene& scene, const BeamArrays& beams, std::span<const float> range_m, const ElementArrays& elements,
+void quality_sums(Scene& scene, const BeamArrays& beams, std::span<const float> range_m,
                   const QualitySettings& settings, int threads, const Tick& tick, std::span<std::int64_t> sums,
                   std::span<double> scores) {
     const RTCScene embree = scene.embree(Purpose::pierce);
     const Reach reach(scene, settings.min_sigma_m);
+    const std::vector<Volume> volumes = scene.volumes();
     const bool to_the_end = settings.error_weight > 0 || settings.hit_weight > 0;
     for_chunks(beams, threads, tick, [&](Chunk chunk) {
         RayScore score(settings);
@@ -182,8 +184,7 @@ void quality_sums(Scene& scene, const BeamArrays& beams, std::span<const float> 
                         if (!crossings[i].is_volume()) return;
                         const double sigma = crossings[i].sigma_m;
                         if (std::abs(by_depth) + sigma * (std::abs(by_mean) + std::abs(by_sigma)) < kNothing) return;
-                        add_slopes(crossings[i], settings.law, origin, direction, &elements.mean_m[3 * element],
-                                   &elements.whitening[6 * element], by_depth, by_mean, by_sigma, own);
+                        add_slopes(crossings[i], volumes[element], origin, direction, by_depth, by_mean, by_sigma, own);
                     });
             });
     });

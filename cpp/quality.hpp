@@ -34,17 +34,11 @@ struct QualitySettings {
     float error_weight;  // a, nat per metre
     float hit_weight;    // b, nat
     float miss_weight;   // c, nat
-    StopLaw law;         // of the Gaussians
-};
-
-struct ElementArrays {
-    std::span<const float> mean_m;     // 3 each, scene frame
-    std::span<const float> whitening;  // 6 each: the inverse of A, lower triangle by rows
 };
 
 // Adds the sums of the beams to `sums` and writes three numbers per beam: log density of the measured range (outliers
 // included), probability that it returns, expected error of the range.
-void quality_sums(Scene& scene, const BeamArrays& beams, std::span<const float> range_m, const ElementArrays& elements,
+void quality_sums(Scene& scene, const BeamArrays& beams, std::span<const float> range_m,
                   const QualitySettings& settings, int threads, const Tick& tick, std::span<std::int64_t> sums,
                   std::span<double> scores);
 

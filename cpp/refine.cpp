@@ -24,7 +24,7 @@ double depth_of(const Crossing& crossing) {
 }
 
 // What the element learns from having returned a ray with weight g.
-void add_hit(const Crossing& crossing, double share, const double point[3], const float* mean_m, std::int64_t* sums) {
+void add_hit(const Crossing& crossing, double share, const double point[3], const Volume& volume, std::int64_t* sums) {
     add(sums[kHits], share);
     if (!crossing.is_volume()) return;
     const double u = depth_of(crossing);
@@ -34,7 +34,7 @@ void add_hit(const Crossing& crossing, double share, const double point[3], cons
     add(sums[kCurve], share * slope * (u + slope - 1));
     double offset[3];
     for (int axis = 0; axis < 3; ++axis) {
-        offset[axis] = point[axis] - mean_m[axis];
+        offset[axis] = point[axis] - volume.gaussian->mean[axis];
         add(sums[kPointX + axis], share * offset[axis]);
     }
     int entry = kPointXX;
@@ -86,11 +86,11 @@ class Shares {
 
 }  // namespace
 
-void refine_sums(Scene& scene, const BeamArrays& beams, std::span<const float> range_m, std::span<const float> mean_m,
-                 const RefineSettings& settings, int threads, const Tick& tick, std::span<std::int64_t> sums,
-                 std::span<double> log_density) {
+void refine_sums(Scene& scene, const BeamArrays& beams, std::span<const float> range_m, const RefineSettings& settings,
+                 int threads, const Tick& tick, std::span<std::int64_t> sums, std::span<double> log_density) {
     const Reach reach(scene, settings.min_sigma_m);
     const RTCScene embree = scene.embree(Purpose::pierce);
+    const std::vector<Volume> volumes = scene.volumes();
     for_chunks(beams, threads, tick, [&](Chunk chunk) {
         Shares shares(settings);
         pierce_chunk(
@@ -109,7 +109,7 @@ void refine_sums(Scene& scene, const BeamArrays& beams, std::span<const float> r
                     if (behind > kNothing) add_pass(crossings[i], behind, own);
                     const double share = shares.share(i);
                     if (share > kNothing && std::isfinite(range_m[beam]))
-                        add_hit(crossings[i], share, point, &mean_m[3 * element], own);
+                        add_hit(crossings[i], share, point, volumes[element], own);
                     behind += share;
                 }
             });

@@ -37,10 +37,8 @@ struct RefineSettings {
 };
 
 // Adds the sums of the beams to `sums` (kRefineSums per element of the scene, fixed point) and writes the log density
-// of each measured range, outliers included. `mean_m` has three coordinates per element, scene frame; triangles, which
-// have no mean, only gather hits and passes.
-void refine_sums(Scene& scene, const BeamArrays& beams, std::span<const float> range_m, std::span<const float> mean_m,
-                 const RefineSettings& settings, int threads, const Tick& tick, std::span<std::int64_t> sums,
-                 std::span<double> log_density);
+// of each measured range, outliers included. Triangles, which have no mean, only gather hits and passes.
+void refine_sums(Scene& scene, const BeamArrays& beams, std::span<const float> range_m, const RefineSettings& settings,
+                 int threads, const Tick& tick, std::span<std::int64_t> sums, std::span<double> log_density);
 
 }  // namespace hedgerow

@@ -224,6 +224,16 @@ void Scene::place(std::shared_ptr<Scene> scene, const Affine& to_world, std::int
     placed_.push_back({std::move(scene), to_world, label, first_element, inverse_transpose(to_world)});
 }
 
+std::vector<Volume> Scene::volumes() const {
+    std::vector<Volume> out(n_elements());
+    for (const auto& geometry : own_) {
+        if (geometry->kind != Geometry::Kind::gaussians) continue;
+        const auto& set = static_cast<const Gaussians&>(*geometry);
+        for (const Gaussian& gaussian : set.elements) out[set.first_element + gaussian.number] = {&gaussian, set.law};
+    }
+    return out;
+}
+
 // Appends a placed scene's own elements and those of everything placed in it, one level deep.
 void Scene::flatten_into(std::vector<Placement>& out, const Placement& placed) {
     if (!placed.scene->own_.empty()) out.push_back(placed);

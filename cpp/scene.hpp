@@ -120,6 +120,12 @@ struct Gaussians final : Geometry {
     float max_sigma_m = 0;           // largest axis of any element
 };
 
+// An element as its number finds it; triangles have no Gaussian.
+struct Volume {
+    const Gaussian* gaussian = nullptr;
+    StopLaw law = StopLaw::permeability;
+};
+
 using Affine = std::array<double, 12>;  // 3x4 by rows, local to world
 Affine compose(const Affine& outer, const Affine& inner);
 
@@ -168,6 +174,9 @@ class Scene {
     // No element at range r draws ranges with a larger deviation than the first plus r times the second.
     float max_sigma_m() const { return max_sigma_m_; }
     float max_sigma_per_m() const { return max_sigma_per_m_; }
+
+    // The scene's own elements by their numbers.
+    std::vector<Volume> volumes() const;
 
     // Geometry and placement (nullptr: the scene's own) that an Embree hit names.
     const Placement* placement(unsigned instance) const {

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.learners.permeability import scene_of
-from hedgerow.learners.ray_sums import RayModel, Tables, means_of
+from hedgerow.learners.ray_sums import RayModel, Tables
 from hedgerow.learners.verdict import QualityWeights, Verdict
 from hedgerow.log import Log
-from hedgerow.world.elements import Gaussians, Triangles
-from hedgerow.world.gaussians import whitening
+from hedgerow.world.elements import Gaussians
 
 N_SLOPES = 10
 """Three of the mean (v), six of the shape (S: xx, yx, yy, zx, zy, zz), one of the extinction (s)."""
@@ -49,12 +48,7 @@ class QualityCounter:
     def __init__(self, world: Gaussians | Tables, model: RayModel, weights: QualityWeights) -> None:
         """Build the scene once."""
         self.model, self.weights = model, weights
-        tables = (world,) if isinstance(world, Gaussians) else world
-        self._scene = scene_of(tables)
-        self._mean_m = means_of(tables, self._scene)
-        self._whitening = np.concatenate([_whitening(table) for table in tables])
-        laws = [table.law for table in tables if isinstance(table, Gaussians)]
-        self._law = getattr(_core.StopLaw, laws[0] if laws else "extinction")
+        self._scene = scene_of((world,) if isinstance(world, Gaussians) else world)
 
     def slopes(self, log: Log, *, threads: int = 0) -> tuple[Slopes, Verdict]:
         """Return the slopes of the cost of a log, summed over beams, and the verdict on it.
@@ -64,13 +58,11 @@ class QualityCounter:
             threads: 0 for all; the result does not depend on it.
         """
         if len(log) == 0:
-            return Slopes(np.zeros((len(self._mean_m), _core.QUALITY_SUMS), dtype=np.int64)), Verdict()
+            return Slopes(np.zeros((self._scene.n_elements, _core.QUALITY_SUMS), dtype=np.int64)), Verdict()
         table, scores = _core.quality_sums(
             self._scene.native,
             **self._scene.seen(log.beams),
             range_m=np.ascontiguousarray(log.returns.first_m),
-            mean_m=self._mean_m,
-            whitening=self._whitening,
             min_range_m=self.model.min_range_m,
             max_range_m=self.model.max_range_m,
             min_sigma_m=self.model.min_sigma_m,
@@ -78,15 +70,7 @@ class QualityCounter:
             error_weight=self.weights.error_nat_per_m,
             hit_weight=self.weights.lost_hit_nat,
             miss_weight=self.weights.false_hit_nat,
-            law=self._law,
             threads=threads,
             progress=None,
         )
         return Slopes(table), Verdict.of(scores, log)
-
-
-def _whitening(table: Gaussians | Triangles) -> NDArray[np.float32]:
-    """(N, 6) for Gaussians; triangles need none."""
-    if isinstance(table, Gaussians):
-        return whitening(table.covariance_m2, table.min_sigma_m)
-    return np.zeros((len(table), 6), dtype=np.float32)

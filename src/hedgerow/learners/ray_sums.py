@@ -16,7 +16,6 @@ from hedgerow import _core
 from hedgerow.learners.permeability import scene_of
 from hedgerow.log import Log
 from hedgerow.world.elements import Gaussians, Triangles
-from hedgerow.world.scene import Scene
 
 Tables = tuple[Gaussians | Triangles, ...]
 _SCORE_STEPS = float(1 << 20)
@@ -105,7 +104,6 @@ class RayCounter:
         """Build the scene once."""
         self.model = model
         self._scene = scene_of(tables)
-        self._mean_m = means_of(tables, self._scene)
 
     def sums(self, log: Log, *, threads: int = 0, progress: Callable[[int], object] | None = None) -> RaySums:
         """Share the beams of a log out among the elements.
@@ -119,7 +117,6 @@ class RayCounter:
             self._scene.native,
             **self._scene.seen(log.beams),
             range_m=np.ascontiguousarray(log.returns.first_m),
-            mean_m=self._mean_m,
             min_range_m=self.model.min_range_m,
             max_range_m=self.model.max_range_m,
             min_sigma_m=self.model.min_sigma_m,
@@ -128,9 +125,3 @@ class RayCounter:
             progress=progress,
         )
         return RaySums(table, int(np.rint(log_density * _SCORE_STEPS).astype(np.int64).sum()), len(log))
-
-
-def means_of(tables: Tables, scene: Scene) -> NDArray[np.float32]:
-    """Return the (N, 3) means in the scene's frame; triangles have none and gather no points."""
-    rows = [t.mean_m - scene.origin_m if isinstance(t, Gaussians) else np.zeros((len(t), 3)) for t in tables]
-    return np.ascontiguousarray(np.concatenate(rows), dtype=np.float32)
