@@ -103,8 +103,12 @@ class ElementWorld(ABC):
         for rows, target in self._targets(beams, high):
             some = beams[rows]
             hits = target.fire(some, seed, _options(low, high, threads, _after(done, progress)))
+            at_once = isinstance(rows, slice) and len(some) == len(beams)  # nothing to put together: spare the copy
             for name, column in columns.items():
-                column[rows] = getattr(hits, name)
+                if at_once:
+                    columns[name] = getattr(hits, name)
+                else:
+                    column[rows] = getattr(hits, name)
             done += len(some)
             del target  # its tiles may have to go before the next ones come
         return Log(
