@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import hedgerow as hr
 from hedgerow.learners.held_out import hold_out
-from hedgerow.learners.maximise import maximised, next_stop, with_extinction
+from hedgerow.learners.maximise import maximised, next_stop, with_law
 from hedgerow.learners.parts import parts_of
 from hedgerow.learners.permeability import scene_of
 from hedgerow.learners.quality import QualityCounter
@@ -190,17 +190,17 @@ def test_the_second_half_of_the_budget_is_used_where_it_is_worth_it(log):
     assert len(frugal) <= 20 < len(lavish) <= 40
 
 
+def cost(world, log):
+    """What a simulation with this world costs on beams that it may not have seen."""
+    model = RayModel(log.min_range_m, log.max_range_m, outlier_share=0.001)
+    counter = QualityCounter(tuple(world.tables.values()), model, QualityWeights())
+    return counter.slopes(log)[1].cost(QualityWeights())
+
+
 def test_a_single_sweep_is_enough(test_log):
     one = behind_bushes(24_000, 2, n_sweeps=1)
     start, refined = (hr.learn(one, model) for model in ("topdown", "refined"))
-
-    model = RayModel(test_log.min_range_m, test_log.max_range_m, outlier_share=0.001)
-
-    def cost(world):
-        tables = tuple(world.tables.values())
-        return QualityCounter(tables, model, QualityWeights()).slopes(test_log)[1].cost(QualityWeights())
-
-    assert cost(refined) < cost(start) - 0.2
+    assert cost(refined, test_log) < cost(start, test_log) - 0.2
     scores = hr.compare(test_log, {"start": start, "refined": refined}, seed=0)
     assert scores["refined"]["beam_error_mean_m"] < 0.8 * scores["start"]["beam_error_mean_m"]
 
@@ -211,6 +211,18 @@ def test_a_saved_world_is_a_start_and_goes_on_where_it_was(log, tmp_path):
     learned(log, **SHORT, start=str(tmp_path / "first.world"), progress=lambda s, d, t: stages.append(s))
     assert not any(stage.startswith(("clustering", "round ")) for stage in stages)
     assert any("held-out -log L" in stage for stage in stages)
+
+
+def test_an_interrupted_world_goes_on_and_gets_better(log, test_log, tmp_path):
+    def interrupt(stage, done, total):
+        if stage.startswith("pass 1") and done == 0:
+            raise KeyboardInterrupt
+
+    own = {"budget": 150, "min_steps": 40, "surface": None}
+    half = hr.learn(log, "refined", **own, progress=interrupt)
+    half.save(tmp_path / "half.world")
+    whole = hr.learn(log, "refined", **own, start=str(tmp_path / "half.world"))
+    assert cost(whole, test_log) < cost(half, test_log) - 0.05, (cost(whole, test_log), cost(half, test_log))
 
 
 @pytest.mark.parametrize("when", ["round 2", "pass 3"])
@@ -317,7 +329,7 @@ def test_silent_elements_stay_as_they_are():
 
 def test_extinction_of_a_start_is_opaque_where_it_was_and_open_where_it_was():
     start = replace(bushes(), law="permeability", stop=np.linspace(0, 1, 30, dtype=np.float32))
-    stop = with_extinction(start, "extinction").stop
+    stop = with_law(start, "extinction").stop
     sigma = np.sqrt(np.einsum("nii->n", start.covariance_m2) / 3)
     assert_allclose(stop[5:-5] * sigma[5:-5] / 2, -np.log(start.stop[5:-5]), rtol=1e-5)
     assert np.isfinite(stop).all()

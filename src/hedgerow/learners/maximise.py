@@ -79,8 +79,8 @@ def rebuilt(variance_m2: NDArray[np.float64], axes: NDArray[np.float64]) -> NDAr
     return scaled @ axes.transpose(0, 2, 1)
 
 
-def with_extinction(gaussians: Gaussians, law: Law) -> Gaussians:
-    """Return elements of constant permeability as such with a law of extinction or depth.
+def with_law(gaussians: Gaussians, law: Law) -> Gaussians:
+    """Return elements of constant permeability as such of extinction or depth.
 
     They get twice the depth that they had, in the middle: it falls off from there. Rounds of maximisation do the rest.
     """

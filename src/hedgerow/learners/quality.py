@@ -2,7 +2,7 @@
 """How the quality of a simulation changes with the elements (cpp/quality.hpp): what descent goes down on.
 
 Slopes are by steps that have no unit. An element of covariance A Aᵀ and mean m goes to A exp(S) Aᵀ and m + A v, and
-its extinction grows by a factor exp(s): a step of 0.05 is one for twigs and for walls.
+its extinction or depth grows by a factor exp(s): a step of 0.05 is one for twigs and for walls.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from hedgerow.log import Log
 from hedgerow.world.elements import Gaussians
 
 N_SLOPES = 10
-"""Three of the mean (v), six of the shape (S: xx, yx, yy, zx, zy, zz), one of the extinction (s)."""
+"""Three of the mean (v), six of the shape (S: xx, yx, yy, zx, zy, zz), one of the extinction or depth (s)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

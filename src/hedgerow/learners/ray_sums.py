@@ -69,7 +69,7 @@ class RaySums:
 
     @property
     def slope(self) -> NDArray[np.float64]:
-        """(N,) first derivative of the hits' log-likelihood by the log of the extinction."""
+        """(N,) first derivative of the hits' log-likelihood by the log of the extinction, or of the depth."""
         return self._column(2)
 
     @property

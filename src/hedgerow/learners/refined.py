@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from hedgerow.errors import InputError
 from hedgerow.learners.descent import Descent, prior_slope
 from hedgerow.learners.held_out import HeldOut
-from hedgerow.learners.maximise import floored, maximised, with_extinction
+from hedgerow.learners.maximise import floored, maximised, with_law
 from hedgerow.learners.neighbourhood import PriorParameters, Surroundings
 from hedgerow.learners.quality import QualityCounter
 from hedgerow.learners.ray_sums import RayCounter, RayModel, RaySums
@@ -43,13 +43,14 @@ class RefinedParameters(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     start: str = "topdown"
-    """What to begin with: voxel, topdown, or the folder of a saved world of Gaussians, a refined one too."""
+    """What to begin with: voxel, topdown, or the folder of a saved world of Gaussians. A refined one that was
+    interrupted goes on; a finished one has learned from all its sweeps, and changes only if another log asks for it."""
     voxel: VoxelParameters = VoxelParameters(min_points=3)
     """How the start is learned if it is voxel."""
     topdown: TopdownParameters = TopdownParameters()
     """How the start is learned if it is topdown."""
     rounds: Annotated[int, Field(ge=0, le=1000)] = 6
-    """Rounds of expectation maximisation; none for a start that has extinction already."""
+    """Rounds of expectation maximisation; none for a start that is refined already."""
     passes: Annotated[int, Field(ge=0, le=1000)] = 4
     """Passes of descent over the log, a step per sweep; 0: none."""
     min_steps: Annotated[int, Field(ge=0, le=100_000)] = 80
@@ -59,7 +60,7 @@ class RefinedParameters(BaseModel):
     rate: Annotated[float, Field(gt=0, le=0.5)] = 0.05
     """First steps of means and shapes, in standard deviations of the element."""
     stop_rate: Annotated[float, Field(gt=0, le=1)] = 0.2
-    """First steps of the log of the extinction."""
+    """First steps of the log of the depth, or of the extinction."""
     weights: QualityWeights = QualityWeights()
     """What makes a simulation bad, besides an unlikely range."""
     budget: Annotated[int, Field(ge=1)] | None = None
@@ -88,7 +89,7 @@ class RefinedParameters(BaseModel):
     outlier_share: Annotated[float, Field(gt=0, lt=1)] = 0.001
     """Share of beams that nothing needs to explain."""
     held_out_every: Annotated[int, Field(ge=2)] = 16
-    """Every n-th sweep judges instead of teaching; of a single sweep all beams do both."""
+    """Every n-th sweep judges before it teaches; of a single sweep all beams do both at once."""
 
 
 Meter = Callable[[str], Callable[[int], None] | None]
@@ -187,13 +188,13 @@ class Refiner:
         """The start with the law and the limits asked for."""
         own = self.parameters
         if own.law == "permeability" and start.law != "permeability":
-            raise InputError("start: its elements have extinction; set law=depth or extinction too")
+            raise InputError(f"start: its elements stop beams by {start.law}; set law={start.law} too")
         covariance_m2 = floored(start.covariance_m2, own.min_sigma_m)
         adapted = replace(start, min_sigma_m=own.min_sigma_m, covariance_m2=covariance_m2)
         if start.law != "permeability":
             return adapted
         adapted = replace(adapted, tau=own.tau)
-        return adapted if own.law == "permeability" else with_extinction(adapted, own.law)
+        return adapted if own.law == "permeability" else with_law(adapted, own.law)
 
     def _fits(self, start: Gaussians) -> Iterator[Candidate]:
         """Expectation maximisation with half of the budget, then with all of it if that is worth it.
@@ -215,7 +216,7 @@ class Refiner:
         return Candidate(gaussians, self._judged(gaussians, "judging the rounds"), surroundings, Plan(share))
 
     def _fitted(self, start: Gaussians, share: float) -> tuple[Gaussians, Surroundings | None]:
-        """Rounds of expectation maximisation from a start that has no extinction yet; what the result leans on."""
+        """Rounds of expectation maximisation from a start that is permeable alike; what the result leans on."""
         if start.law != "permeability" or self.parameters.rounds == 0:
             return self._adapted(start), self._surroundings(start)
         rounds, budget = self.parameters.rounds, ceil(share * (self.parameters.budget or len(start)))
