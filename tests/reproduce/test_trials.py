@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from hedgerow.evaluate import compare
+from hedgerow.evaluate import Comparison, compare
 from hedgerow.log import Log
 from hedgerow.physics.site import load_site
 from hedgerow.reproduce import budget, mobile, off_path, sensor_transfer
@@ -114,13 +114,28 @@ def test_other_sensors_are_compared_with_brought_and_own_worlds(opened, tmp_path
     assert names["HDL-64E, rays"] == names["HDL-64E, four times as wide"] == widths
 
 
-def test_curves_beside_the_path_cover_all_worlds(opened, tmp_path):
-    outcome = off_path.run(tmp_path, 2, say=silent)
+def test_curves_beside_the_path_cover_all_worlds_and_both_sides(opened, tmp_path):
+    said: list[str] = []
+    outcome = off_path.run(tmp_path, 4, say=said.append)
     tables = [table.splitlines() for table in outcome.text.split("\n\n")]
-    assert [table[0].split(" | ")[0] for table in tables] == [f"| {label}" for _, label, _ in off_path.PANELS]
-    likelihood, cloud = tables[:2]
-    assert len(likelihood) == 2 + 9 and len(cloud) == 2 + 10  # the scene itself has no likelihood
+    labels = [f"| {label}{rest}" for _, label, _ in off_path.PANELS for rest in ("", ", less a world learned there")]
+    assert [table[0].split(" | ")[0] for table in tables] == labels
+    likelihood, likelihood_cost, cloud, cloud_cost = tables[:4]
+    assert len(likelihood) == len(likelihood_cost) == 2 + 7  # the scene itself has no likelihood
+    assert len(cloud) == 2 + 8 and len(cloud_cost) == 2 + 7  # and is not learned
+    places = [line.split(" m")[0] for line in said if " m beside: " in line]
+    assert places == ["+0.5", "-0.5", "+1", "-1", "+2", "-2", "+4", "-4"]
     assert outcome.pictures[0].read_bytes()[:4] == b"\x89PNG"
+
+
+def test_what_distance_costs_is_told_by_worlds_learned_there():
+    def found(here: float, there: float) -> Comparison:
+        return Comparison({"Refined": {"nll_binned": here}, "Refined, there": {"nll_binned": there}})
+
+    by_offset = {0.5: (found(6.0, 5.9), found(6.2, 5.9)), 4.0: (found(6.4, 6.1), found(6.2, 6.0))}
+    assert off_path.scores(by_offset, "Refined", "nll_binned") == pytest.approx([6.1, 6.3])
+    assert off_path.costs(by_offset, "Refined", "nll_binned") == pytest.approx([0.2, 0.25])
+    assert off_path.costs(by_offset, "Voxel", "nll_binned") == []
 
 
 def test_budgets_are_kept_and_drawn_beside_the_six(opened, tmp_path):

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """How far from the learned path a world still holds: passes beside the one that was learned from.
 
-All seven worlds are learned on the first pass of the trail. Then the sensor drives the same way shifted to the left by
-up to 4 m, at the same height, and what it measures is compared with each world. What lies behind a bush seen from the
-path is seen from beside it; a world knows it as far as beams came through. Places are not alike, so worlds that were
-learned there, by the same way shifted as far, tell what could be known.
+All seven worlds are learned on the first pass of the trail. Then the sensor drives the same way shifted to either side
+by up to 4 m, at the same height, and what it measures is compared with each world. What lies behind a bush seen from
+the path is seen from beside it; a world knows it as far as beams came through. But places are not alike: among bushes
+most beams are short, and some models predict short ones best. So all seven worlds are also learned there, by the same
+way shifted as far. What a world of the path has less than its like from there is what the distance costs.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from hedgerow.evaluate import Comparison, compare
@@ -21,8 +23,7 @@ from hedgerow.reproduce.markdown import markdown_table
 from hedgerow.reproduce.mobile import AGAIN, MODELS, OFFROAD, learn_all
 
 OFFSETS_M = (0.5, 1.0, 2.0, 4.0)
-THERE = {f"{name}, there": name for name in ("Top Down", "Refined")}
-ROWS = (*MODELS, *THERE, AGAIN)
+SIDES = (1, -1)  # left, right
 PANELS = (
     ("nll_binned", "-log L", 1.0),
     ("cloud_distance_m", "cloud to cloud [cm]", 100.0),
@@ -31,71 +32,81 @@ PANELS = (
     ("misses_found", "misses found [%]", 100.0),
 )
 
+Found = Mapping[float, Sequence[Comparison]]
+"""Scores by offset [m], of each side."""
+
 
 def run(folder: Path, size: int | None = None, seed: int = 1, say: Say = print) -> Outcome:
     """Learn from `size` sweeps here and there, compare with half as many of each shifted pass, draw the curves."""
     n_sweeps = size or 12
     course = Course.open(OFFROAD.scene, OFFROAD.span_s)
     worlds = learn_all(course.record("first", n_sweeps, seed), say=say)
-    found: dict[float, Comparison] = {}
-    for number, offset_m in enumerate(OFFSETS_M):
-        test, again = (beside(course, offset_m, max(n_sweeps // 2, 1), seed + 1 + 2 * number + k) for k in range(2))
-        first = beside(course, offset_m, n_sweeps, seed + 1 + 2 * len(OFFSETS_M) + number)
-        there = learn_all(first, {name: MODELS[name] for name in THERE.values()}, say=say)
-        taught = {name: there[own] for name, own in THERE.items()}
-        found[offset_m] = compare(test, {**worlds, **taught, AGAIN: again}, seed=seed)
-        say(f"{offset_m:g} m beside: {len(test):,} beams, {1 - test.returns.hit.mean():.1%} did not return")
+    found: dict[float, list[Comparison]] = {}
+    for offset_m in OFFSETS_M:
+        found[offset_m] = []
+        for side in SIDES:
+            seed += 3
+            test, again = (beside(course, side * offset_m, max(n_sweeps // 2, 1), seed + k) for k in (0, 1))
+            say(f"{side * offset_m:+g} m beside: {len(test):,} beams, {1 - test.returns.hit.mean():.1%} did not return")
+            taught = learn_all(beside(course, side * offset_m, n_sweeps, seed + 2), say=say)
+            there = {_there(name): world for name, world in taught.items()}
+            found[offset_m].append(compare(test, {**worlds, **there, AGAIN: again}, seed=seed))
     picture = folder / "off-path.png"
     draw(found, picture)
     return Outcome(text="\n\n".join(tables(found)), pictures=(picture,))
 
 
 def beside(course: Course, offset_m: float, n_sweeps: int, seed: int) -> Log:
-    """Record the first pass, shifted to the left."""
+    """Record the first pass, shifted to the left, or to the right if the offset is negative."""
     mount = Pose.from_xyz_rpy((0.0, offset_m, 0.0))
     return course.record(course.place.trajectories["first"] @ mount, n_sweeps, seed)
 
 
-def tables(found: Mapping[float, Comparison]) -> list[str]:
-    """Return a table per metric: a row per world, a column per offset, and the change from first to last."""
+def tables(found: Found) -> list[str]:
+    """Return two tables per metric, a row per world, a column per offset: the scores, and what the distance costs."""
+    head = (*(f"{offset_m:g} m" for offset_m in found), "change")
     done: list[str] = []
     for key, label, scale in PANELS:
-        rows: list[tuple[str, ...]] = []
-        for name in ROWS:
-            values = _values(found, name, key, scale)
-            if values:
-                change = f"{values[-1] - values[0]:+.2f}"
-                rows.append((name, *(f"{value:.2f}" for value in values), change))
-        head = (label, *(f"{offset_m:g} m" for offset_m in found), "change")
-        done.append(markdown_table(head, rows))
+        for title, values in ((label, scores), (f"{label}, less a world learned there", costs)):
+            rows: list[tuple[str, ...]] = []
+            for name in (*MODELS, AGAIN):
+                by_offset = [scale * value for value in values(found, name, key)]
+                if by_offset:
+                    change = f"{by_offset[-1] - by_offset[0]:+.2f}"
+                    rows.append((name, *(f"{value:.2f}" for value in by_offset), change))
+            done.append(markdown_table((title, *head), rows))
     return done
 
 
-def draw(found: Mapping[float, Comparison], path: Path) -> None:
-    """Draw a panel per metric, a curve per world."""
-    figure = new_figure(13, 7.5)
-    panels: Any = figure.subplots(2, 3)
-    styles = {
-        "Refined": {"color": "black", "linewidth": 2.5},
-        "Refined, there": {"color": "black", "linestyle": "--"},
-        "Top Down, there": {"color": "C1", "linestyle": "--"},
-        AGAIN: {"color": "gray", "linestyle": ":"},
-    }
-    for axes, (key, label, scale) in zip(panels.flat, PANELS, strict=False):
-        for name in ROWS:
-            values = _values(found, name, key, scale)
-            if values:
-                axes.plot(list(found), values, marker="o", label=name, **styles.get(name, {}))
-        axes.set(xlabel="beside the learned path [m]", title=label)
-        axes.grid(alpha=0.3)
-    last: Any = panels.flat[-1]
-    last.axis("off")
-    last.legend(*panels.flat[1].get_legend_handles_labels(), loc="center", frameon=False)
+def draw(found: Found, path: Path) -> None:
+    """Draw two panels per metric, a curve per world: the scores, and below what the distance costs."""
+    figure = new_figure(17, 8)
+    panels: Any = figure.subplots(2, len(PANELS))
+    styles = {"Refined": {"color": "black", "linewidth": 2.5}, AGAIN: {"color": "gray", "linestyle": ":"}}
+    for values, subject, row in ((scores, "", panels[0]), (costs, ", cost of distance", panels[1])):
+        for axes, (key, label, scale) in zip(row, PANELS, strict=True):
+            for name in (*MODELS, AGAIN):
+                by_offset = [scale * value for value in values(found, name, key)]
+                if by_offset:
+                    axes.plot(list(found), by_offset, marker="o", label=name, **styles.get(name, {}))
+            axes.set(xlabel="beside the learned path [m]", title=label + subject)
+            axes.grid(alpha=0.3)
+    figure.legend(*panels[0][1].get_legend_handles_labels(), loc="outside lower center", ncols=8, frameon=False)
     save_figure(figure, path)
 
 
-def _values(found: Mapping[float, Comparison], name: str, key: str, scale: float) -> list[float]:
-    """The metric of one world by offset; none if it is not known everywhere."""
-    values = [scores[name][key] for scores in found.values() if name in scores.scores]
-    known = [scale * value for value in values if value is not None]
-    return known if len(known) == len(found) else []
+def scores(found: Found, name: str, key: str) -> list[float]:
+    """Return a metric of one world by offset, the mean of both sides; empty if it is not known everywhere."""
+    by_offset = [[side[name][key] for side in sides if name in side.scores] for sides in found.values()]
+    known = [[value for value in values if value is not None] for values in by_offset]
+    return [fmean(values) for values in known] if all(len(values) == len(SIDES) for values in known) else []
+
+
+def costs(found: Found, name: str, key: str) -> list[float]:
+    """Return what a world of the path has more, by offset, than that of the same model learned there."""
+    here, there = scores(found, name, key), scores(found, _there(name), key)
+    return [ours - theirs for ours, theirs in zip(here, there, strict=True)] if there else []
+
+
+def _there(name: str) -> str:
+    return f"{name}, there"
