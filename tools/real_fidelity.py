@@ -55,6 +55,8 @@ class Recording:
     train: Choice
     test: Choice
     recording: str = ""
+    min_range_m: float = 0.0
+    """What is nearer does not return, or was left out."""
     max_range_m: float = 80.0
     hidden_share: float = 1.0
     """See tools/real_logs.py."""
@@ -90,6 +92,7 @@ RECORDINGS = {
         "os1-64",
         Choice("0:22"),
         Choice("22:50"),
+        min_range_m=1.0,
         hidden_share=0.1,
     ),
     "norlab-static": Recording(
@@ -125,6 +128,7 @@ def log_of(data: Path, recording: Recording, choice: Choice) -> hr.Log:
     parts = logs(
         data / recording.folder,
         choice,
+        min_range_m=recording.min_range_m,
         max_range_m=recording.max_range_m,
         sensor=recording.sensor,
         recording=recording.recording,

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Convert re-packed public recordings (folders with a load.py) into Parquet logs, for docs/fidelity.md.
 
-    python tools/real_logs.py FOLDER OUT.parquet [--sweeps FIRST:LAST[:STEP]] [--max-range M]
+    python tools/real_logs.py FOLDER OUT.parquet [--sweeps FIRST:LAST[:STEP]] [--min-range M] [--max-range M]
 
 The folder's load.py gives beams with their ranges, no-returns included, as a dict of arrays in one map frame: origin
 (N, 3), dir (N, 3), range (N,) with inf for no return, ring (N,), col (N,), and perhaps inten and t. It has either a
 class Log(folder) with sweep(i), or a function sweep(i), or, for folders of several recordings NAME.npz, a function
 sweep(NAME, i) whose beams form a grid of rings by columns. Ranges beyond --max-range become "no return", because that
-is what they say about the space before.
+is what they say about the space before; so do those below --min-range, which no simulation will return either.
 
 A carrier that stands in the way swallows beams, and a no-return of these says nothing about the site. With
 --hidden-share, columns are left out in which more than this share of all beams that point 4 degrees down and more did
@@ -17,7 +17,7 @@ not return, over the whole recording: there is ground in every direction.
 import argparse
 import importlib.util
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -88,10 +88,10 @@ def _gridded(sweep: dict[str, Any], n_columns: int) -> dict[str, Any]:
     return {**sweep, "ring": index // n_columns, "col": index % n_columns, "inten": sweep["refl"].astype(np.float32)}
 
 
-def as_log(sweep: dict[str, Any], number: int, max_range_m: float, sensor: str) -> Log:
+def as_log(sweep: dict[str, Any], number: int, min_range_m: float, max_range_m: float, sensor: str) -> Log:
     """Return one sweep as a log."""
     range_m = np.asarray(sweep["range"], dtype=np.float32)
-    range_m = np.where((range_m <= max_range_m) & (range_m > 0), range_m, np.inf)
+    range_m = np.where((range_m > 0) & (range_m >= min_range_m) & (range_m <= max_range_m), range_m, np.inf)
     time_s = sweep["t"] if "t" in sweep else np.full(len(range_m), 0.1 * number)
     intensity = sweep.get("inten")
     return Log.from_arrays(
@@ -102,6 +102,7 @@ def as_log(sweep: dict[str, Any], number: int, max_range_m: float, sensor: str) 
         rings=sweep["ring"],
         sweeps=number,
         intensities=None if intensity is None else np.where(np.isfinite(range_m), intensity, np.nan),
+        min_range_m=min_range_m,
         max_range_m=max_range_m,
         sensor=sensor,
     )
@@ -118,7 +119,14 @@ def hidden_columns(sweeps: Iterator[dict[str, Any]], share: float) -> np.ndarray
 
 
 def logs(
-    folder: Path, choice: Choice, *, max_range_m: float, sensor: str, recording: str = "", hidden_share: float = 1.0
+    folder: Path,
+    choice: Choice,
+    *,
+    max_range_m: float,
+    sensor: str,
+    min_range_m: float = 0.0,
+    recording: str = "",
+    hidden_share: float = 1.0,
 ) -> Iterator[Log]:
     """Give the chosen part of a recording, a log per sweep; pulses are numbered through."""
     read, numbers = loader(folder, recording)
@@ -127,10 +135,11 @@ def logs(
     for number in choice.numbers(numbers):
         sweep = choice.columns(read(number))
         seen = ~np.isin(sweep["col"], hidden)
-        log = as_log({name: column[seen] for name, column in sweep.items()}, number, max_range_m, sensor)
+        kept = {name: column[seen] for name, column in sweep.items()}
+        log = as_log(kept, number, min_range_m, max_range_m, sensor)
         shifted = type(log.beams).trusted(log.beams.columns() | {"pulse": log.beams.pulse + first})
         first += len(log)
-        yield Log(shifted, log.returns, log.sensor, 0.0, log.max_range_m)
+        yield replace(log, beams=shifted)
 
 
 def main() -> None:
@@ -143,6 +152,7 @@ def main() -> None:
     parser.add_argument("--skip-every", type=int, default=0, help="leave out every n-th of the chosen sweeps")
     parser.add_argument("--only-every", type=int, default=0, help="keep every n-th of the chosen sweeps alone")
     parser.add_argument("--by-column", action="store_true", help="the same with the columns of each sweep")
+    parser.add_argument("--min-range", type=float, default=0.0)
     parser.add_argument("--max-range", type=float, default=80.0)
     parser.add_argument("--hidden-share", type=float, default=1.0, help="leave out columns that the carrier hides")
     parser.add_argument("--sensor", default="")
@@ -151,6 +161,7 @@ def main() -> None:
     chosen = logs(
         asked.folder,
         choice,
+        min_range_m=asked.min_range,
         max_range_m=asked.max_range,
         sensor=asked.sensor,
         recording=asked.recording,

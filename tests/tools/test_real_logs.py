@@ -69,11 +69,11 @@ def test_sweeps_keep_their_numbers_and_pulses_count_through(tool, tmp_path):
     np.testing.assert_array_equal(np.concatenate([log.beams.pulse for log in logs]), np.arange(16))
 
 
-def test_what_is_beyond_the_limit_did_not_return(tool, tmp_path):
+def test_what_is_beyond_or_below_the_limits_did_not_return(tool, tmp_path):
     (tmp_path / "load.py").write_text(LOADER)
-    (log,) = read(tool, tmp_path, tool.Choice("0:1"), max_range_m=35.0)
-    np.testing.assert_array_equal(log.returns.first_m, [np.inf, 10, 20, 30, *[np.inf] * 4])
-    assert log.max_range_m == 35
+    (log,) = read(tool, tmp_path, tool.Choice("0:1"), min_range_m=15.0, max_range_m=35.0)
+    np.testing.assert_array_equal(log.returns.first_m, [np.inf, np.inf, 20, 30, *[np.inf] * 4])
+    assert (log.min_range_m, log.max_range_m) == (15, 35)
 
 
 def test_one_of_several_recordings_is_a_grid_of_rings_by_columns(tool, tmp_path):
