@@ -82,60 +82,10 @@ void for_chunks(const BeamArrays& beams, int threads, const Tick& tick, const st
     }
 }
 
-Packets::Packets(const BeamArrays& beams, Chunk chunk) : begin_(chunk.begin), order_(chunk.end - chunk.begin) {
+BeamOrder::BeamOrder(const BeamArrays& beams, Chunk chunk) : begin_(chunk.begin), order_(chunk.end - chunk.begin) {
     sort_by_ring(beams.ring.subspan(chunk.begin, order_.size()), order_);
     const auto direction = beams.direction.subspan(3 * chunk.begin, 3 * order_.size());
     if (!neighbours_agree(direction, order_)) sort_by_direction(direction, order_);
-}
-
-Packet Packets::operator[](std::size_t index) const {
-    Packet packet;
-    const std::size_t first = index * kLanes;
-    packet.count = static_cast<int>(std::min<std::size_t>(kLanes, order_.size() - first));
-    for (int lane = 0; lane < kLanes; ++lane) {
-        packet.valid[lane] = lane < packet.count ? -1 : 0;
-        packet.beam[lane] = begin_ + order_[first + std::min(lane, packet.count - 1)];
-    }
-    return packet;
-}
-
-void Packets::prefetch(const BeamArrays& beams, std::size_t index) const {
-#if defined(__GNUC__)
-    const std::size_t first = index * kLanes, end = std::min(first + kLanes, order_.size());
-    for (std::size_t i = first; i < end; ++i) {
-        const std::size_t beam = begin_ + order_[i];
-        __builtin_prefetch(&beams.origin_m[3 * beam]);
-        __builtin_prefetch(&beams.direction[3 * beam]);
-        __builtin_prefetch(&beams.pulse[beam]);
-    }
-#endif
-}
-
-void load_rays(const BeamArrays& beams, const Packet& packet, const Lanes<float>& far_m, RTCRayHit8& rays) {
-    for (int lane = 0; lane < kLanes; ++lane) {
-        const double* origin = &beams.origin_m[3 * packet.beam[lane]];
-        const float* direction = &beams.direction[3 * packet.beam[lane]];
-        rays.ray.org_x[lane] = static_cast<float>(origin[0] - beams.scene_origin_m[0]);
-        rays.ray.org_y[lane] = static_cast<float>(origin[1] - beams.scene_origin_m[1]);
-        rays.ray.org_z[lane] = static_cast<float>(origin[2] - beams.scene_origin_m[2]);
-        rays.ray.dir_x[lane] = traceable(direction[0]);
-        rays.ray.dir_y[lane] = traceable(direction[1]);
-        rays.ray.dir_z[lane] = traceable(direction[2]);
-    }
-    for (int lane = 0; lane < kLanes; ++lane) {
-        rays.ray.tfar[lane] = far_m[lane];
-        rays.hit.geomID[lane] = RTC_INVALID_GEOMETRY_ID;
-        rays.hit.instID[0][lane] = RTC_INVALID_GEOMETRY_ID;
-    }
-}
-
-RTCRayHit8 fresh_rays() {
-    RTCRayHit8 rays{};
-    for (int lane = 0; lane < kLanes; ++lane) {
-        rays.ray.mask[lane] = ~0u;
-        rays.ray.id[lane] = static_cast<unsigned>(lane);
-    }
-    return rays;
 }
 
 }  // namespace hedgerow

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Beams as the kernels see them, cut into chunks for the threads and into coherent packets of eight.
+// Beams as the kernels see them, cut into chunks for the threads and into coherent packets.
 //
 // Chunks and packets depend on the beams alone, never on threads, and no chunk crosses a sweep. So the bytes of a
 // result are the same on any number of threads, and a sweep fired alone gives what it gives inside a drive.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -38,37 +39,104 @@ using Tick = std::function<void(std::size_t)>;
 // Runs `work` on every chunk, on `threads` threads (0: all), and ticks between batches.
 void for_chunks(const BeamArrays& beams, int threads, const Tick& tick, const std::function<void(Chunk)>& work);
 
-// Eight beams of a chunk; lanes past the end repeat the last beam and are not valid.
+// Some beams of a chunk; lanes past the end repeat the last beam and are not valid.
+template <int N = kLanes>
 struct Packet {
-    alignas(32) int valid[kLanes];
-    std::size_t beam[kLanes];
+    alignas(4 * N) int valid[N];
+    std::size_t beam[N];
     int count;
 };
 
-// The beams of a chunk in packets of neighbours.
-class Packets {
+// The beams of a chunk in an order in which neighbours point nearly the same way.
+class BeamOrder {
   public:
-    Packets(const BeamArrays& beams, Chunk chunk);
-    std::size_t size() const { return (order_.size() + kLanes - 1) / kLanes; }
-    Packet operator[](std::size_t index) const;
-    std::size_t beam(std::size_t i) const { return begin_ + order_[i]; }  // in the packets' order
-
-    // Fetches the beams of a packet into the cache while another is being traced; none if there is no such packet.
-    void prefetch(const BeamArrays& beams, std::size_t index) const;
+    BeamOrder(const BeamArrays& beams, Chunk chunk);
+    std::size_t size() const { return order_.size(); }
+    std::size_t operator[](std::size_t i) const { return begin_ + order_[i]; }
 
   private:
     std::size_t begin_;
     std::vector<std::uint32_t> order_;
 };
 
+// The same in packets.
+template <int N = kLanes>
+class Packets {
+  public:
+    explicit Packets(const BeamOrder& order) : order_(order) {}
+    std::size_t size() const { return (order_.size() + N - 1) / N; }
+
+    Packet<N> operator[](std::size_t index) const {
+        Packet<N> packet;
+        const std::size_t first = index * N;
+        packet.count = static_cast<int>(std::min<std::size_t>(N, order_.size() - first));
+        for (int lane = 0; lane < N; ++lane) {
+            packet.valid[lane] = lane < packet.count ? -1 : 0;
+            packet.beam[lane] = order_[first + std::min(lane, packet.count - 1)];
+        }
+        return packet;
+    }
+
+    // Fetches the beams of a packet into the cache while another is being traced; none if there is no such packet.
+    void prefetch(const BeamArrays& beams, std::size_t index) const {
+#if defined(__GNUC__)
+        const std::size_t first = index * N, end = std::min(first + N, order_.size());
+        for (std::size_t i = first; i < end; ++i) {
+            __builtin_prefetch(&beams.origin_m[3 * order_[i]]);
+            __builtin_prefetch(&beams.direction[3 * order_[i]]);
+            __builtin_prefetch(&beams.pulse[order_[i]]);
+        }
+#endif
+    }
+
+  private:
+    const BeamOrder& order_;
+};
+
+// Calls work with packets of the width that suits. Sixteen rays make more of each Gaussian that they meet; triangles,
+// and chunks that do not fill a packet, are faster with eight.
+template <typename Work>
+void in_packets(const Scene& scene, const BeamArrays& beams, Chunk chunk, Work&& work) {
+    const BeamOrder order(beams, chunk);
+    if (!scene.has_meshes() && order.size() >= kWideLanes && traces_wide_packets())
+        work(Packets<kWideLanes>(order));
+    else
+        work(Packets<kLanes>(order));
+}
+
 // A component of a direction as Embree 3.13 can trace it. Its coherent packets group rays by the signs of their
 // directions but divide by +1e-18 where a component is smaller than that: one in (-1e-18, 0) makes its group miss.
 inline float traceable(float component) { return std::fabs(component) < 1e-18f ? 0.0f : component; }
 
 // A packet with all that stays the same from one to the next.
-RTCRayHit8 fresh_rays();
+template <int N = kLanes>
+Rays<N> fresh_rays() {
+    Rays<N> rays{};
+    for (int lane = 0; lane < N; ++lane) {
+        rays.ray.mask[lane] = ~0u;
+        rays.ray.id[lane] = static_cast<unsigned>(lane);
+    }
+    return rays;
+}
 
 // Sets the packet's rays to the beams, from 0 to each lane's far end.
-void load_rays(const BeamArrays& beams, const Packet& packet, const Lanes<float>& far_m, RTCRayHit8& rays);
+template <int N>
+void load_rays(const BeamArrays& beams, const Packet<N>& packet, const Lanes<float, N>& far_m, Rays<N>& rays) {
+    for (int lane = 0; lane < N; ++lane) {
+        const double* origin = &beams.origin_m[3 * packet.beam[lane]];
+        const float* direction = &beams.direction[3 * packet.beam[lane]];
+        rays.ray.org_x[lane] = static_cast<float>(origin[0] - beams.scene_origin_m[0]);
+        rays.ray.org_y[lane] = static_cast<float>(origin[1] - beams.scene_origin_m[1]);
+        rays.ray.org_z[lane] = static_cast<float>(origin[2] - beams.scene_origin_m[2]);
+        rays.ray.dir_x[lane] = traceable(direction[0]);
+        rays.ray.dir_y[lane] = traceable(direction[1]);
+        rays.ray.dir_z[lane] = traceable(direction[2]);
+    }
+    for (int lane = 0; lane < N; ++lane) {
+        rays.ray.tfar[lane] = far_m[lane];
+        rays.hit.geomID[lane] = RTC_INVALID_GEOMETRY_ID;
+        rays.hit.instID[0][lane] = RTC_INVALID_GEOMETRY_ID;
+    }
+}
 
 }  // namespace hedgerow

@@ -124,11 +124,11 @@ class BlockTracer {
     }
 
     void run(Chunk chunk) {
-        const Packets order(beams_, chunk);
+        const BeamOrder order(beams_, chunk);
         const std::size_t n = chunk.end - chunk.begin;
         for (std::size_t begin = 0; begin < n; begin += kBlock) {
             n_pulses_ = std::min(kBlock, n - begin);
-            for (std::size_t i = 0; i < n_pulses_; ++i) axes_.set(i, beams_, order.beam(begin + i));
+            for (std::size_t i = 0; i < n_pulses_; ++i) axes_.set(i, beams_, order[begin + i]);
             trace();
             for (std::size_t i = 0; i < n_pulses_; ++i) receive_pulse(i);
         }
@@ -169,8 +169,8 @@ class BlockTracer {
         aim(settings_.spot, axes_, sub_rays, left, up, settings_.limits.max_m, rays_);
         for (std::uint64_t& nearest : context_.nearest.at) nearest = ~std::uint64_t{0};
         if (scene_.is_random()) random_.draw(settings_.seed, sub_rays.pulse, sub_rays.number);
-        intersect8(sub_rays.valid, embree_, context_, rays_);
-        incidence_cosines(scene_, rays_, cosine);
+        intersect(sub_rays.valid, embree_, context_, rays_);
+        incidence_cosines<kLanes>(scene_, rays_, cosine);
         for (int lane = 0; lane < count; ++lane) store(sub_rays, lane, cosine[lane], light_[first + lane]);
     }
 
@@ -261,8 +261,8 @@ class BlockTracer {
     const BeamArrays& beams_;
     const BeamSettings& settings_;
     const BeamOutput& out_;
-    PacketContext context_;
-    PacketRandom random_{};  // zeros, if the scene draws nothing
+    PacketContext<> context_;
+    PacketRandom<> random_{};  // zeros, if the scene draws nothing
     RTCRayHit8 rays_;
     std::size_t n_pulses_ = 0;
     Axes axes_;

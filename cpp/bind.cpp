@@ -293,6 +293,8 @@ NB_MODULE(_core, m) {
     bind_refine(m);
     bind_surface(m);
     m.def("embree_bytes", embree_bytes, "Bytes that Embree holds now.");
+    m.def("traces_wide_packets", traces_wide_packets,
+          "Whether rays through Gaussians go in packets of sixteen; HEDGEROW_LANES=8 in the environment says no.");
     m.def("draw_coins", draw_coins, nb::arg("seed"), nb::arg("pulse").noconvert(), nb::arg("element").noconvert(),
           "The engine's coin of each (pulse, element) pair, in (0, 1).");
     m.def("draw_label_numbers", draw_label_numbers, nb::arg("seed"), nb::arg("pulse").noconvert(),

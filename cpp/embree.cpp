@@ -2,6 +2,7 @@
 #include "embree.hpp"
 
 #include <atomic>
+#include <cstdlib>
 #include <mutex>
 #include <stdexcept>
 #include <string>
@@ -37,6 +38,15 @@ RTCDevice device() {
         return made;
     }();
     return the_device;
+}
+
+bool traces_wide_packets() {
+    static const bool wide = [] {
+        const char* lanes = std::getenv("HEDGEROW_LANES");
+        return !(lanes && std::string(lanes) == "8") &&
+               rtcGetDeviceProperty(device(), RTC_DEVICE_PROPERTY_NATIVE_RAY16_SUPPORTED) != 0;
+    }();
+    return wide;
 }
 
 void check_embree(const char* doing) {

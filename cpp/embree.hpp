@@ -9,9 +9,26 @@
 #endif
 
 #include <cstddef>
+#include <type_traits>
 #include <utility>
 
+#include "lanes.hpp"
+
 namespace hedgerow {
+
+// A packet of rays as Embree has it.
+template <int N>
+struct RaysOf;
+template <>
+struct RaysOf<kLanes> {
+    using Type = RTCRayHit8;
+};
+template <>
+struct RaysOf<kWideLanes> {
+    using Type = RTCRayHit16;
+};
+template <int N>
+using Rays = typename RaysOf<N>::Type;
 
 #if HEDGEROW_EMBREE_MAJOR == 4
 
@@ -20,16 +37,20 @@ constexpr auto kSceneTakesFilters = RTC_SCENE_FLAG_FILTER_FUNCTION_IN_ARGUMENTS;
 
 inline void init_context(QueryContext& context) { rtcInitRayQueryContext(&context); }
 
-// Closest hit of eight rays; `filter`, if given, sees every triangle hit on the way.
-inline void intersect8(const int* valid, RTCScene scene, QueryContext& context, RTCRayHit8& rays,
-                       RTCFilterFunctionN filter = nullptr) {
+// Closest hits of a packet; `filter`, if given, sees every triangle hit on the way.
+template <typename AnyRays>
+void intersect(const int* valid, RTCScene scene, QueryContext& context, AnyRays& rays,
+               RTCFilterFunctionN filter = nullptr) {
     RTCIntersectArguments arguments;
     rtcInitIntersectArguments(&arguments);
     arguments.context = &context;
     arguments.filter = filter;
     arguments.flags = filter ? RTCRayQueryFlags(RTC_RAY_QUERY_FLAG_COHERENT | RTC_RAY_QUERY_FLAG_INVOKE_ARGUMENT_FILTER)
                              : RTC_RAY_QUERY_FLAG_COHERENT;
-    rtcIntersect8(valid, scene, &rays, &arguments);
+    if constexpr (std::is_same_v<AnyRays, RTCRayHit16>)
+        rtcIntersect16(valid, scene, &rays, &arguments);
+    else
+        rtcIntersect8(valid, scene, &rays, &arguments);
 }
 
 #else
@@ -39,18 +60,25 @@ constexpr auto kSceneTakesFilters = RTC_SCENE_FLAG_CONTEXT_FILTER_FUNCTION;
 
 inline void init_context(QueryContext& context) { rtcInitIntersectContext(&context); }
 
-// Closest hit of eight rays; `filter`, if given, sees every triangle hit on the way.
-inline void intersect8(const int* valid, RTCScene scene, QueryContext& context, RTCRayHit8& rays,
-                       RTCFilterFunctionN filter = nullptr) {
+// Closest hits of a packet; `filter`, if given, sees every triangle hit on the way.
+template <typename AnyRays>
+void intersect(const int* valid, RTCScene scene, QueryContext& context, AnyRays& rays,
+               RTCFilterFunctionN filter = nullptr) {
     context.filter = filter;
     context.flags = RTC_INTERSECT_CONTEXT_FLAG_COHERENT;
-    rtcIntersect8(valid, scene, &context, &rays);
+    if constexpr (std::is_same_v<AnyRays, RTCRayHit16>)
+        rtcIntersect16(valid, scene, &context, &rays);
+    else
+        rtcIntersect8(valid, scene, &context, &rays);
 }
 
 #endif
 
 // The one device of this process, made on first use.
 RTCDevice device();
+
+// Whether Embree traces packets of sixteen as they are (AVX-512). HEDGEROW_LANES=8 in the environment says no.
+bool traces_wide_packets();
 
 // Throws std::runtime_error with Embree's own words if a call since the last check failed.
 void check_embree(const char* doing);

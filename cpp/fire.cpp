@@ -16,7 +16,8 @@ void write_miss(const ReturnArrays& out, std::size_t beam) {
     out.incidence_cosine[beam] = kUnknown;
 }
 
-void write_return(const Scene& scene, const RTCRayHit8& rays, int lane, float cosine, const PacketRandom& random,
+template <int N>
+void write_return(const Scene& scene, const Rays<N>& rays, int lane, float cosine, const PacketRandom<N>& random,
                   RangeLimits limits, const ReturnArrays& out, std::size_t beam) {
     if (!is_hit(rays, lane)) return write_miss(out, beam);
     const Hit hit = hit_of(scene, rays, lane, cosine, random.key_a[lane]);
@@ -30,43 +31,48 @@ void write_return(const Scene& scene, const RTCRayHit8& rays, int lane, float co
     out.incidence_cosine[beam] = hit.cosine;
 }
 
-void fire_chunk(const Scene& scene, RTCScene embree, const BeamArrays& beams, Chunk chunk, RangeLimits limits,
-                std::uint64_t seed, const ReturnArrays& out) {
-    const Packets packets(beams, chunk);
-    Lanes<float> far_m;
+template <int N>
+void fire_packets(const Scene& scene, RTCScene embree, const BeamArrays& beams, const Packets<N>& packets,
+                  RangeLimits limits, std::uint64_t seed, const ReturnArrays& out) {
+    Lanes<float, N> far_m;
     for (float& far : far_m.at) far = limits.max_m;
-    PacketRandom random;
-    PacketContext context(scene);
+    PacketRandom<N> random;
+    PacketContext<N> context(scene);
     context.coins = &random;
-    RTCRayHit8 rays = fresh_rays();
+    Rays<N> rays = fresh_rays<N>();
     for (std::size_t i = 0; i < packets.size(); ++i) {
-        const Packet packet = packets[i];
+        const Packet<N> packet = packets[i];
         load_rays(beams, packet, far_m, rays);
-        Lanes<std::uint64_t> pulse;
-        for (int lane = 0; lane < kLanes; ++lane)
-            pulse[lane] = static_cast<std::uint64_t>(beams.pulse[packet.beam[lane]]);
+        Lanes<std::uint64_t, N> pulse;
+        for (int lane = 0; lane < N; ++lane) pulse[lane] = static_cast<std::uint64_t>(beams.pulse[packet.beam[lane]]);
         for (std::uint64_t& nearest : context.nearest.at) nearest = ~std::uint64_t{0};
         random.draw(seed, pulse);
         packets.prefetch(beams, i + 1);
-        intersect8(packet.valid, embree, context, rays);
+        intersect(packet.valid, embree, context, rays);
         write_returns(scene, rays, packet, random, limits, out);
     }
 }
 
 }  // namespace
 
-void write_returns(const Scene& scene, RTCRayHit8& rays, const Packet& packet, const PacketRandom& random,
+template <int N>
+void write_returns(const Scene& scene, Rays<N>& rays, const Packet<N>& packet, const PacketRandom<N>& random,
                    RangeLimits limits, const ReturnArrays& out) {
-    Lanes<float> cosine;
+    Lanes<float, N> cosine;
     incidence_cosines(scene, rays, cosine);
     for (int lane = 0; lane < packet.count; ++lane)
-        write_return(scene, rays, lane, cosine[lane], random, limits, out, packet.beam[lane]);
+        write_return<N>(scene, rays, lane, cosine[lane], random, limits, out, packet.beam[lane]);
 }
+template void write_returns<kLanes>(const Scene&, Rays<kLanes>&, const Packet<kLanes>&, const PacketRandom<kLanes>&,
+                                    RangeLimits, const ReturnArrays&);
 
 void fire(Scene& scene, const BeamArrays& beams, RangeLimits limits, std::uint64_t seed, int threads, const Tick& tick,
           const ReturnArrays& out) {
     const RTCScene embree = scene.embree(Purpose::fire);
-    for_chunks(beams, threads, tick, [&](Chunk chunk) { fire_chunk(scene, embree, beams, chunk, limits, seed, out); });
+    for_chunks(beams, threads, tick, [&](Chunk chunk) {
+        in_packets(scene, beams, chunk,
+                   [&](const auto& packets) { fire_packets(scene, embree, beams, packets, limits, seed, out); });
+    });
 }
 
 }  // namespace hedgerow

@@ -22,8 +22,9 @@ struct ReturnArrays {
 };
 
 // Writes what a traced packet met, range and intensity drawn with the normal numbers of the packet. Turns the normals
-// of placed triangles into the world.
-void write_returns(const Scene& scene, RTCRayHit8& rays, const Packet& packet, const PacketRandom& random,
+// of placed triangles into the world. For both widths.
+template <int N>
+void write_returns(const Scene& scene, Rays<N>& rays, const Packet<N>& packet, const PacketRandom<N>& random,
                    RangeLimits limits, const ReturnArrays& out);
 
 void fire(Scene& scene, const BeamArrays& beams, RangeLimits limits, std::uint64_t seed, int threads, const Tick& tick,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic written so that a loop over the eight lanes of a packet becomes vector code: no branches, no calls.
+// Arithmetic written so that a loop over the lanes of a packet becomes vector code: no branches, no calls.
 #pragma once
 
 #include <bit>
@@ -8,11 +8,12 @@
 
 namespace hedgerow {
 
-constexpr int kLanes = 8;
+// How many rays go together: eight everywhere, sixteen where that is faster (embree.hpp).
+constexpr int kLanes = 8, kWideLanes = 16;
 
-template <typename T>
-struct alignas(32) Lanes {
-    T at[kLanes];
+template <typename T, int N = kLanes>
+struct alignas(4 * N) Lanes {
+    T at[N];
     T& operator[](int lane) { return at[lane]; }
     const T& operator[](int lane) const { return at[lane]; }
 };

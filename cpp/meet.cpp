@@ -7,19 +7,21 @@
 namespace hedgerow {
 namespace {
 
-// How eight rays pass one Gaussian.
+// How some rays pass one Gaussian.
+template <int N>
 struct Approach {
-    Lanes<float> mean_m, variance_m2, distance_squared;  // variance: of the range, sigma_t squared
-    unsigned met = 0;                                    // one bit per lane
+    Lanes<float, N> mean_m, variance_m2, distance_squared;  // variance: of the range, sigma_t squared
+    unsigned met = 0;                                       // one bit per lane
 };
 
 // Works for directions of any length, so also inside instances: t, and with it sigma, stays in world units.
-void approach(const Gaussian& gaussian, float tau_squared, const RTCRay8& ray, const int* valid, const float* far_m,
-              Approach& out) {
+template <int N, typename Ray>
+void approach(const Gaussian& gaussian, float tau_squared, const Ray& ray, const int* valid, const float* far_m,
+              Approach<N>& out) {
     const float* w = gaussian.whitening;
     unsigned met = 0;
 #pragma omp simd reduction(| : met)
-    for (int lane = 0; lane < kLanes; ++lane) {
+    for (int lane = 0; lane < N; ++lane) {
         const float ox = gaussian.mean[0] - ray.org_x[lane];
         const float oy = gaussian.mean[1] - ray.org_y[lane];
         const float oz = gaussian.mean[2] - ray.org_z[lane];
@@ -68,14 +70,14 @@ bool stops_at(float thrown, float stop, float variance_m2, float distance_square
 }
 
 // Throws the element's coin for every ray that meets it, and ends those rays there that it stops.
-template <StopLaw law>
-void toss(const Gaussian& gaussian, float per_tau_squared, std::uint64_t element, const Approach& way,
-          PacketContext& context, const RTCIntersectFunctionNArguments& arguments) {
-    RTCRayHit8& rays = *reinterpret_cast<RTCRayHit8*>(arguments.rayhit);
-    const PacketRandom& coins = *context.coins;
+template <StopLaw law, int N>
+void toss(const Gaussian& gaussian, float per_tau_squared, std::uint64_t element, const Approach<N>& way,
+          PacketContext<N>& context, const RTCIntersectFunctionNArguments& arguments) {
+    Rays<N>& rays = *reinterpret_cast<Rays<N>*>(arguments.rayhit);
+    const PacketRandom<N>& coins = *context.coins;
     unsigned stopped = 0;  // one bit per lane
 #pragma omp simd reduction(| : stopped)
-    for (int lane = 0; lane < kLanes; ++lane) {
+    for (int lane = 0; lane < N; ++lane) {
         const float thrown = coin(coins.key_a[lane], coins.key_b[lane], element);
         const bool stops =
             stops_at<law>(thrown, gaussian.stop, way.variance_m2[lane], way.distance_squared[lane], per_tau_squared);
@@ -93,19 +95,18 @@ void toss(const Gaussian& gaussian, float per_tau_squared, std::uint64_t element
     }
 }
 
-}  // namespace
-
-void meet_gaussian(const RTCIntersectFunctionNArguments* arguments) {
+template <int N>
+void meet(const RTCIntersectFunctionNArguments* arguments) {
     const auto& set = *static_cast<const Gaussians*>(arguments->geometryUserPtr);
     const Gaussian& gaussian = set.elements[arguments->primID];
-    const RTCRay8& ray = reinterpret_cast<const RTCRayHit8*>(arguments->rayhit)->ray;
-    auto& context = *static_cast<PacketContext*>(arguments->context);
+    const auto& ray = reinterpret_cast<const Rays<N>*>(arguments->rayhit)->ray;
+    auto& context = *static_cast<PacketContext<N>*>(arguments->context);
     if (context.passed &&
         context.passed->test(label_under(context.scene->placement(context.instID[0]), gaussian.label)))
         return;
     // When all crossings are wanted, the ray may end before the middle of an ellipsoid that it still reaches into.
     const float* far_m = context.coins ? ray.tfar : context.max_range_m.at;
-    Approach way;
+    Approach<N> way;
     approach(gaussian, set.tau_squared, ray, arguments->valid, far_m, way);
     if (!way.met) return;
     const std::uint64_t element = context.scene->first_element(context.instID[0]) + set.first_element + gaussian.number;
@@ -116,7 +117,7 @@ void meet_gaussian(const RTCIntersectFunctionNArguments* arguments) {
     };
     if (context.coins)
         return by_law(
-            [&]<StopLaw law>() { toss<law>(gaussian, set.per_tau_squared, element, way, context, *arguments); });
+            [&]<StopLaw law>() { toss<law, N>(gaussian, set.per_tau_squared, element, way, context, *arguments); });
     const auto pass_by_law = by_law([]<StopLaw law>() { return &pass_probability<law>; });
     for (unsigned met = way.met; met; met &= met - 1) {
         const int lane = std::countr_zero(met);
@@ -127,8 +128,14 @@ void meet_gaussian(const RTCIntersectFunctionNArguments* arguments) {
     }
 }
 
+}  // namespace
+
+void meet_gaussian(const RTCIntersectFunctionNArguments* arguments) {
+    return arguments->N == kWideLanes ? meet<kWideLanes>(arguments) : meet<kLanes>(arguments);
+}
+
 void toss_for_triangles(const RTCFilterFunctionNArguments* arguments) {
-    const auto& context = *static_cast<const PacketContext*>(arguments->context);
+    const auto& context = *static_cast<const PacketContext<>*>(arguments->context);
     if (!context.coins) return;  // note_triangles sees to these
     const auto& mesh = *static_cast<const Mesh*>(arguments->geometryUserPtr);
     for (unsigned lane = 0; lane < arguments->N; ++lane) {
@@ -144,7 +151,7 @@ void toss_for_triangles(const RTCFilterFunctionNArguments* arguments) {
 }
 
 void note_triangles(const RTCFilterFunctionNArguments* arguments) {
-    const auto& context = *static_cast<const PacketContext*>(arguments->context);
+    const auto& context = *static_cast<const PacketContext<>*>(arguments->context);
     const auto& mesh = *static_cast<const Mesh*>(arguments->geometryUserPtr);
     const unsigned n = arguments->N;
     for (unsigned lane = 0; lane < n; ++lane) {
@@ -164,7 +171,7 @@ void note_triangles(const RTCFilterFunctionNArguments* arguments) {
 }
 
 void pass_triangles(const RTCFilterFunctionNArguments* arguments) {
-    const auto& context = *static_cast<const PacketContext*>(arguments->context);
+    const auto& context = *static_cast<const PacketContext<>*>(arguments->context);
     const auto& mesh = *static_cast<const Mesh*>(arguments->geometryUserPtr);
     for (unsigned lane = 0; lane < arguments->N; ++lane) {
         if (!arguments->valid[lane]) continue;

@@ -34,19 +34,20 @@ struct Crossing {
 using LabelSet = std::bitset<1 << 16>;
 
 // The rays of one packet; exactly one of `coins` and `crossings` is set, and says what meeting an element means.
+template <int N = kLanes>
 struct PacketContext : QueryContext {
     const Scene* scene;
-    const PacketRandom* coins = nullptr;
+    const PacketRandom<N>* coins = nullptr;
     const LabelSet* passed = nullptr;            // with coins: labels that stop no ray; nullptr: none
     std::vector<Crossing>* crossings = nullptr;  // one list per lane
-    Lanes<float> max_range_m;                    // crossings beyond it are not noted
-    Lanes<float> direction[3];                   // in the world; inside an instance the ray has another one
-    Lanes<std::uint64_t> nearest;  // Gaussian that stopped the ray so far: of two at one range the lower number wins
+    Lanes<float, N> max_range_m;                 // crossings beyond it are not noted
+    Lanes<float, N> direction[3];                // in the world; inside an instance the ray has another one
+    Lanes<std::uint64_t, N> nearest;  // Gaussian that stopped the ray: of two at one range the lower number wins
 
     explicit PacketContext(const Scene& scene) : scene(&scene) { init_context(*this); }
 };
 
-// Embree callbacks.
+// Embree callbacks; those of triangles for packets of eight.
 void meet_gaussian(const RTCIntersectFunctionNArguments* arguments);
 void toss_for_triangles(const RTCFilterFunctionNArguments* arguments);
 void note_triangles(const RTCFilterFunctionNArguments* arguments);

@@ -59,36 +59,42 @@ inline double outside(RangeLimits limits, double mean, double sigma) {
     return below(limits.min_m - mean) + below(mean - limits.max_m);
 }
 
-// Calls visit(beam, crossings) for every beam of the chunk with its elements, nearest first, up to far_m(beam).
-// Triangles end there; Gaussians may stand farther off if they reach nearer.
-template <typename Far, typename Visit>
-void pierce_chunk(const Scene& scene, RTCScene embree, const BeamArrays& beams, Chunk chunk, float max_range_m,
-                  Far&& far_m, Visit&& visit) {
-    const Packets packets(beams, chunk);
-    std::vector<Crossing> crossings[kLanes];
-    PacketContext context(scene);
+template <int N, typename Far, typename Visit>
+void pierce_packets(const Scene& scene, RTCScene embree, const BeamArrays& beams, const Packets<N>& packets,
+                    float max_range_m, Far&& far_m, Visit&& visit) {
+    std::vector<Crossing> crossings[N];
+    PacketContext<N> context(scene);
     context.crossings = crossings;
     for (float& limit : context.max_range_m.at) limit = max_range_m;
-    RTCRayHit8 rays = fresh_rays();
+    Rays<N> rays = fresh_rays<N>();
     for (std::size_t i = 0; i < packets.size(); ++i) {
-        const Packet packet = packets[i];
-        Lanes<float> far;
-        for (int lane = 0; lane < kLanes; ++lane) {
+        const Packet<N> packet = packets[i];
+        Lanes<float, N> far;
+        for (int lane = 0; lane < N; ++lane) {
             far[lane] = std::min(max_range_m, far_m(packet.beam[lane]));
             crossings[lane].clear();
         }
         load_rays(beams, packet, far, rays);
-        for (int lane = 0; lane < kLanes; ++lane) {
+        for (int lane = 0; lane < N; ++lane) {
             context.direction[0][lane] = rays.ray.dir_x[lane];
             context.direction[1][lane] = rays.ray.dir_y[lane];
             context.direction[2][lane] = rays.ray.dir_z[lane];
         }
-        intersect8(packet.valid, embree, context, rays, note_triangles);
+        intersect(packet.valid, embree, context, rays, note_triangles);
         for (int lane = 0; lane < packet.count; ++lane) {
             std::sort(crossings[lane].begin(), crossings[lane].end());
             visit(packet.beam[lane], std::as_const(crossings[lane]));
         }
     }
+}
+
+// Calls visit(beam, crossings) for every beam of the chunk with its elements, nearest first, up to far_m(beam).
+// Triangles end there; Gaussians may stand farther off if they reach nearer.
+template <typename Far, typename Visit>
+void pierce_chunk(const Scene& scene, RTCScene embree, const BeamArrays& beams, Chunk chunk, float max_range_m,
+                  Far&& far_m, Visit&& visit) {
+    in_packets(scene, beams, chunk,
+               [&](const auto& packets) { pierce_packets(scene, embree, beams, packets, max_range_m, far_m, visit); });
 }
 
 }  // namespace hedgerow

@@ -143,7 +143,8 @@ PointCloud::PointCloud(const PointArrays& arrays, float reach_m, std::int64_t fi
 void see(std::span<const std::shared_ptr<PointCloud>> clouds, const BeamArrays& beams, RangeLimits limits, Pick pick,
          const NoiseGroup& noise, int threads, const Tick& tick, const SeenArrays& out) {
     for_chunks(beams, threads, tick, [&](Chunk chunk) {
-        const Packets packets(beams, chunk);
+        const BeamOrder order(beams, chunk);
+        const Packets<> packets(order);
         Lanes<float> far_m;
         for (float& far : far_m.at) far = limits.max_m;
         Glance glance;
@@ -151,14 +152,14 @@ void see(std::span<const std::shared_ptr<PointCloud>> clouds, const BeamArrays& 
         glance.by_range = pick == Pick::first;
         RTCRayHit8 rays = fresh_rays();
         for (std::size_t i = 0; i < packets.size(); ++i) {
-            const Packet packet = packets[i];
+            const Packet<> packet = packets[i];
             Sighting seen[kLanes];
             for (float& score : glance.score.at) score = kInfinity;
             load_rays(beams, packet, far_m, rays);
             for (const auto& cloud : clouds) {
                 glance.reach_squared = cloud->reach_m() * cloud->reach_m();
                 for (std::uint32_t& found : glance.found.at) found = 0;
-                intersect8(packet.valid, cloud->embree(), glance, rays);
+                intersect(packet.valid, cloud->embree(), glance, rays);
                 for (int lane = 0; lane < kLanes; ++lane)
                     if (glance.found[lane]) seen[lane] = {cloud.get(), glance.found[lane] - 1};
             }

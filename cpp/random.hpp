@@ -69,14 +69,15 @@ inline NormalPair normal_pair(std::uint32_t word_a, std::uint32_t word_b) {
 }
 
 // What a packet of rays needs: two words each for the coins, and normal numbers for the range and the intensity.
+template <int N = kLanes>
 struct PacketRandom {
-    Lanes<std::uint32_t> key_a, key_b;
-    Lanes<float> normal, second_normal;
+    Lanes<std::uint32_t, N> key_a, key_b;
+    Lanes<float, N> normal, second_normal;
 
     // Of one sub-ray of each pulse.
-    void draw(std::uint64_t seed, const Lanes<std::uint64_t>& pulse, const Lanes<std::uint32_t>& sub_ray) {
+    void draw(std::uint64_t seed, const Lanes<std::uint64_t, N>& pulse, const Lanes<std::uint32_t, N>& sub_ray) {
 #pragma omp simd
-        for (int lane = 0; lane < kLanes; ++lane) {
+        for (int lane = 0; lane < N; ++lane) {
             const Words4 words = philox(seed, pulse[lane], sub_ray[lane], 0);
             key_a[lane] = words.at[0];
             key_b[lane] = words.at[1];
@@ -87,7 +88,9 @@ struct PacketRandom {
     }
 
     // Of the axis of each pulse.
-    void draw(std::uint64_t seed, const Lanes<std::uint64_t>& pulse) { draw(seed, pulse, Lanes<std::uint32_t>{}); }
+    void draw(std::uint64_t seed, const Lanes<std::uint64_t, N>& pulse) {
+        draw(seed, pulse, Lanes<std::uint32_t, N>{});
+    }
 };
 
 }  // namespace hedgerow

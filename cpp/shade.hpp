@@ -32,8 +32,9 @@ struct Hit {
 };
 
 // Normals of placed triangles, which Embree gives in their own frame, turned into the world's.
-inline void turn_normals(const Scene& scene, RTCRayHit8& rays) {
-    for (int lane = 0; lane < kLanes; ++lane) {
+template <int N>
+void turn_normals(const Scene& scene, Rays<N>& rays) {
+    for (int lane = 0; lane < N; ++lane) {
         const Placement* placement = scene.placement(rays.hit.instID[0][lane]);
         if (!placement) continue;
         const float local[3] = {rays.hit.Ng_x[lane], rays.hit.Ng_y[lane], rays.hit.Ng_z[lane]};
@@ -42,12 +43,13 @@ inline void turn_normals(const Scene& scene, RTCRayHit8& rays) {
     }
 }
 
-// Cosines of the incidence angles, for all lanes at once, whatever they hit: one vector division instead of eight.
+// Cosines of the incidence angles, for all lanes at once, whatever they hit: one vector division instead of one each.
 // Turns the normals of placed triangles into the world.
-inline void incidence_cosines(const Scene& scene, RTCRayHit8& rays, Lanes<float>& out) {
-    if (scene.n_placements() > 0) turn_normals(scene, rays);
+template <int N>
+void incidence_cosines(const Scene& scene, Rays<N>& rays, Lanes<float, N>& out) {
+    if (scene.n_placements() > 0) turn_normals<N>(scene, rays);
 #pragma omp simd
-    for (int lane = 0; lane < kLanes; ++lane) {
+    for (int lane = 0; lane < N; ++lane) {
         const float nx = rays.hit.Ng_x[lane], ny = rays.hit.Ng_y[lane], nz = rays.hit.Ng_z[lane];
         const float along = nx * rays.ray.dir_x[lane] + ny * rays.ray.dir_y[lane] + nz * rays.ray.dir_z[lane];
         const float cosine = std::fabs(along) / std::sqrt(nx * nx + ny * ny + nz * nz);
@@ -55,7 +57,10 @@ inline void incidence_cosines(const Scene& scene, RTCRayHit8& rays, Lanes<float>
     }
 }
 
-inline bool is_hit(const RTCRayHit8& rays, int lane) { return rays.hit.geomID[lane] != RTC_INVALID_GEOMETRY_ID; }
+template <typename AnyRays>
+bool is_hit(const AnyRays& rays, int lane) {
+    return rays.hit.geomID[lane] != RTC_INVALID_GEOMETRY_ID;
+}
 
 // The label of an element: the placement's if that has one, else its own, or one drawn from those it was learned from.
 template <typename Element>
@@ -66,7 +71,8 @@ std::uint16_t label_of(const Placement* placement, const Geometry& geometry, con
 }
 
 // What a lane that hit something met; key_a is the first Philox word of its ray.
-inline Hit hit_of(const Scene& scene, const RTCRayHit8& rays, int lane, float cosine, std::uint32_t key_a) {
+template <typename AnyRays>
+Hit hit_of(const Scene& scene, const AnyRays& rays, int lane, float cosine, std::uint32_t key_a) {
     const Placement* placement = scene.placement(rays.hit.instID[0][lane]);
     const Geometry& geometry = scene.geometry(placement, rays.hit.geomID[lane]);
     const unsigned primitive = rays.hit.primID[lane];

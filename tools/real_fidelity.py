@@ -10,7 +10,7 @@ DATA holds a folder per dataset, with the load.py that tools/real_logs.py descri
 import argparse
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,6 @@ from real_logs import Choice, logs
 import hedgerow as hr
 from hedgerow.evaluate.tables import ScoreTable
 from hedgerow.io.figure import save_figure
-from hedgerow.learners.quality import QualityCounter
-from hedgerow.learners.ray_sums import RayModel
-from hedgerow.learners.verdict import QualityWeights
 from hedgerow.report.sweep_plot import range_images
 
 MODELS = ("voxel", "topdown", "bottomup", "hybrid", "surface", "permeable-surface", "points", "refined")
@@ -144,7 +141,7 @@ def measure(data: Path, name: str, pictures: Path | None, models: Sequence[str],
     worlds: dict[str, hr.LearnedWorld] = {}
     for model in models:
         start_s = time.monotonic()
-        worlds[model] = hr.learn(train, model, **_limits(model, worlds))
+        worlds[model] = hr.learn(train, model, **limits(model, worlds))
         print(f"{name}: learned {model} in {time.monotonic() - start_s:.0f} s", flush=True)
     scores = hr.compare(test, worlds, seed=seed, **recording.settings)
     table = scores.table()
@@ -154,29 +151,9 @@ def measure(data: Path, name: str, pictures: Path | None, models: Sequence[str],
     return (
         f"### {recording.title}\n\n    python tools/real_fidelity.py DATA --only {name}\n\n"
         f"Learned from {_described(train)}, compared with {_described(test)}.\n\n{shown.to_markdown()}"
-        + trade_off(test, worlds, scores)
         + same_beams(test, worlds, seed)
         + "".join(f"\n- {note}\n" for note in scores.notes)
     )
-
-
-def trade_off(test: hr.Log, worlds: dict[str, hr.LearnedWorld], scores: hr.Comparison) -> str:
-    """Say how many misses the refined world finds where it finds as many hits as the others do.
-
-    Any world finds more misses if it stops less. So all depths of the refined world are scaled by common factors: the
-    curve of hits and misses that results is compared with the points of the others.
-    """
-    if "refined" not in worlds:
-        return ""
-    sample = test[:: max(len(test) // 250_000, 1)]
-    curve = np.array([_found(worlds["refined"], sample, factor) for factor in np.geomspace(1e-5, 1e3, 33)])
-    lines = ["\nMisses found where the refined world, more or less opaque, finds as many hits:\n"]
-    for model in worlds:
-        if model != "refined":
-            hits, misses = (float(scores[model][key] or 0) for key in ("hits_found", "misses_found"))
-            ours = float(np.interp(hits, curve[:, 0], curve[:, 1]))
-            lines.append(f"- {model}: {hits:.1%} hits, {misses:.1%} misses; refined {ours:.1%}")
-    return "\n".join(lines) + "\n"
 
 
 def same_beams(test: hr.Log, worlds: dict[str, hr.LearnedWorld], seed: int) -> str:
@@ -200,17 +177,7 @@ def same_beams(test: hr.Log, worlds: dict[str, hr.LearnedWorld], seed: int) -> s
     return "\n".join(lines) + "\n"
 
 
-def _found(world: hr.LearnedWorld, log: hr.Log, factor: float) -> tuple[float, float]:
-    """Hits and misses found if all optical depths are multiplied by a factor."""
-    gaussians = world.tables["gaussians"]
-    scaled = replace(gaussians, stop=(gaussians.stop * factor).astype(np.float32))
-    tables = (scaled, *(table for name, table in world.tables.items() if name != "gaussians"))
-    model = RayModel(log.min_range_m, log.max_range_m, 0.001)
-    _, verdict = QualityCounter(tables, model, QualityWeights()).slopes(log)
-    return verdict.hits_found, verdict.misses_found
-
-
-def _limits(model: str, worlds: dict[str, hr.LearnedWorld]) -> dict[str, Any]:
+def limits(model: str, worlds: dict[str, hr.LearnedWorld]) -> dict[str, Any]:
     """A refined world has no more elements than the topdown world of all sweeps."""
     return {"budget": worlds["topdown"].size().elements} if model == "refined" and "topdown" in worlds else {}
 
