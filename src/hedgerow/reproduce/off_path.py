@@ -24,6 +24,7 @@ from hedgerow.reproduce.mobile import AGAIN, MODELS, OFFROAD, learn_all
 
 OFFSETS_M = (0.5, 1.0, 2.0, 4.0)
 SIDES = (1, -1)  # left, right
+OFF_SCALE = "Nearest Neighbors"  # costs ten times what others do: a beam between its points meets nothing
 PANELS = (
     ("nll_binned", "-log L", 1.0),
     ("cloud_distance_m", "cloud to cloud [cm]", 100.0),
@@ -63,18 +64,18 @@ def beside(course: Course, offset_m: float, n_sweeps: int, seed: int) -> Log:
 
 
 def tables(found: Found) -> list[str]:
-    """Return two tables per metric, a row per world, a column per offset: the scores, and what the distance costs."""
-    head = (*(f"{offset_m:g} m" for offset_m in found), "change")
+    """Return a table per metric, a row per world: the scores by offset, their change, and what the distance costs."""
+    offsets = [f"{offset_m:g} m" for offset_m in found]
     done: list[str] = []
     for key, label, scale in PANELS:
-        for title, values in ((label, scores), (f"{label}, less a world learned there", costs)):
-            rows: list[tuple[str, ...]] = []
-            for name in (*MODELS, AGAIN):
-                by_offset = [scale * value for value in values(found, name, key)]
-                if by_offset:
-                    change = f"{by_offset[-1] - by_offset[0]:+.2f}"
-                    rows.append((name, *(f"{value:.2f}" for value in by_offset), change))
-            done.append(markdown_table((title, *head), rows))
+        rows: list[tuple[str, ...]] = []
+        for name in (*MODELS, AGAIN):
+            by_offset, lost = ([scale * value for value in values(found, name, key)] for values in (scores, costs))
+            if by_offset:
+                shown = [f"{value:.2f}" for value in by_offset]
+                cost = [f"{value:+.2f}" for value in lost] or ["-"] * len(offsets)
+                rows.append((name, *shown, f"{by_offset[-1] - by_offset[0]:+.2f}", *cost))
+        done.append(markdown_table((label, *offsets, "change", *(f"cost at {each}" for each in offsets)), rows))
     return done
 
 
@@ -83,13 +84,18 @@ def draw(found: Found, path: Path) -> None:
     figure = new_figure(17, 8)
     panels: Any = figure.subplots(2, len(PANELS))
     styles = {"Refined": {"color": "black", "linewidth": 2.5}, AGAIN: {"color": "gray", "linestyle": ":"}}
-    for values, subject, row in ((scores, "", panels[0]), (costs, ", cost of distance", panels[1])):
+    for values, subject, row in ((scores, "", panels[0]), (costs, "cost: ", panels[1])):
         for axes, (key, label, scale) in zip(row, PANELS, strict=True):
+            inside: list[float] = []
             for name in (*MODELS, AGAIN):
                 by_offset = [scale * value for value in values(found, name, key)]
                 if by_offset:
                     axes.plot(list(found), by_offset, marker="o", label=name, **styles.get(name, {}))
-            axes.set(xlabel="beside the learned path [m]", title=label + subject)
+                    inside += by_offset if name != OFF_SCALE else []
+            axes.set(xlabel="beside the learned path [m]", title=subject + label)
+            if values is costs:
+                margin = 0.1 * (max(inside) - min(inside)) + 1e-3
+                axes.set_ylim(min(inside) - margin, max(inside) + margin)
             axes.grid(alpha=0.3)
     figure.legend(*panels[0][1].get_legend_handles_labels(), loc="outside lower center", ncols=8, frameon=False)
     save_figure(figure, path)
