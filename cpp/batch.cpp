@@ -88,4 +88,66 @@ BeamOrder::BeamOrder(const BeamArrays& beams, Chunk chunk) : begin_(chunk.begin)
     if (!neighbours_agree(direction, order_)) sort_by_direction(direction, order_);
 }
 
+template <int N>
+Packet<N> Packets<N>::operator[](std::size_t index) const {
+    Packet<N> packet;
+    const std::size_t first = index * N;
+    packet.count = static_cast<int>(std::min<std::size_t>(N, order_.size() - first));
+    for (int lane = 0; lane < N; ++lane) {
+        packet.valid[lane] = lane < packet.count ? -1 : 0;
+        packet.beam[lane] = order_[first + std::min(lane, packet.count - 1)];
+    }
+    return packet;
+}
+
+template <int N>
+void Packets<N>::prefetch(const BeamArrays& beams, std::size_t index) const {
+#if defined(__GNUC__)
+    const std::size_t first = index * N, end = std::min(first + N, order_.size());
+    for (std::size_t i = first; i < end; ++i) {
+        const std::size_t beam = order_[i];
+        __builtin_prefetch(&beams.origin_m[3 * beam]);
+        __builtin_prefetch(&beams.direction[3 * beam]);
+        __builtin_prefetch(&beams.pulse[beam]);
+    }
+#endif
+}
+
+template <int N>
+void load_rays(const BeamArrays& beams, const Packet<N>& packet, const Lanes<float, N>& far_m, Rays<N>& rays) {
+    for (int lane = 0; lane < N; ++lane) {
+        const double* origin = &beams.origin_m[3 * packet.beam[lane]];
+        const float* direction = &beams.direction[3 * packet.beam[lane]];
+        rays.ray.org_x[lane] = static_cast<float>(origin[0] - beams.scene_origin_m[0]);
+        rays.ray.org_y[lane] = static_cast<float>(origin[1] - beams.scene_origin_m[1]);
+        rays.ray.org_z[lane] = static_cast<float>(origin[2] - beams.scene_origin_m[2]);
+        rays.ray.dir_x[lane] = traceable(direction[0]);
+        rays.ray.dir_y[lane] = traceable(direction[1]);
+        rays.ray.dir_z[lane] = traceable(direction[2]);
+    }
+    for (int lane = 0; lane < N; ++lane) {
+        rays.ray.tfar[lane] = far_m[lane];
+        rays.hit.geomID[lane] = RTC_INVALID_GEOMETRY_ID;
+        rays.hit.instID[0][lane] = RTC_INVALID_GEOMETRY_ID;
+    }
+}
+
+template <int N>
+Rays<N> fresh_rays() {
+    Rays<N> rays{};
+    for (int lane = 0; lane < N; ++lane) {
+        rays.ray.mask[lane] = ~0u;
+        rays.ray.id[lane] = static_cast<unsigned>(lane);
+    }
+    return rays;
+}
+
+template class Packets<kLanes>;
+template class Packets<kWideLanes>;
+template Rays<kLanes> fresh_rays<kLanes>();
+template Rays<kWideLanes> fresh_rays<kWideLanes>();
+template void load_rays<kLanes>(const BeamArrays&, const Packet<kLanes>&, const Lanes<float, kLanes>&, Rays<kLanes>&);
+template void load_rays<kWideLanes>(const BeamArrays&, const Packet<kWideLanes>&, const Lanes<float, kWideLanes>&,
+                                    Rays<kWideLanes>&);
+
 }  // namespace hedgerow

@@ -5,7 +5,6 @@
 // result are the same on any number of threads, and a sweep fired alone gives what it gives inside a drive.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -65,29 +64,10 @@ class Packets {
   public:
     explicit Packets(const BeamOrder& order) : order_(order) {}
     std::size_t size() const { return (order_.size() + N - 1) / N; }
-
-    Packet<N> operator[](std::size_t index) const {
-        Packet<N> packet;
-        const std::size_t first = index * N;
-        packet.count = static_cast<int>(std::min<std::size_t>(N, order_.size() - first));
-        for (int lane = 0; lane < N; ++lane) {
-            packet.valid[lane] = lane < packet.count ? -1 : 0;
-            packet.beam[lane] = order_[first + std::min(lane, packet.count - 1)];
-        }
-        return packet;
-    }
+    Packet<N> operator[](std::size_t index) const;
 
     // Fetches the beams of a packet into the cache while another is being traced; none if there is no such packet.
-    void prefetch(const BeamArrays& beams, std::size_t index) const {
-#if defined(__GNUC__)
-        const std::size_t first = index * N, end = std::min(first + N, order_.size());
-        for (std::size_t i = first; i < end; ++i) {
-            __builtin_prefetch(&beams.origin_m[3 * order_[i]]);
-            __builtin_prefetch(&beams.direction[3 * order_[i]]);
-            __builtin_prefetch(&beams.pulse[order_[i]]);
-        }
-#endif
-    }
+    void prefetch(const BeamArrays& beams, std::size_t index) const;
 
   private:
     const BeamOrder& order_;
@@ -110,33 +90,10 @@ inline float traceable(float component) { return std::fabs(component) < 1e-18f ?
 
 // A packet with all that stays the same from one to the next.
 template <int N = kLanes>
-Rays<N> fresh_rays() {
-    Rays<N> rays{};
-    for (int lane = 0; lane < N; ++lane) {
-        rays.ray.mask[lane] = ~0u;
-        rays.ray.id[lane] = static_cast<unsigned>(lane);
-    }
-    return rays;
-}
+Rays<N> fresh_rays();
 
 // Sets the packet's rays to the beams, from 0 to each lane's far end.
 template <int N>
-void load_rays(const BeamArrays& beams, const Packet<N>& packet, const Lanes<float, N>& far_m, Rays<N>& rays) {
-    for (int lane = 0; lane < N; ++lane) {
-        const double* origin = &beams.origin_m[3 * packet.beam[lane]];
-        const float* direction = &beams.direction[3 * packet.beam[lane]];
-        rays.ray.org_x[lane] = static_cast<float>(origin[0] - beams.scene_origin_m[0]);
-        rays.ray.org_y[lane] = static_cast<float>(origin[1] - beams.scene_origin_m[1]);
-        rays.ray.org_z[lane] = static_cast<float>(origin[2] - beams.scene_origin_m[2]);
-        rays.ray.dir_x[lane] = traceable(direction[0]);
-        rays.ray.dir_y[lane] = traceable(direction[1]);
-        rays.ray.dir_z[lane] = traceable(direction[2]);
-    }
-    for (int lane = 0; lane < N; ++lane) {
-        rays.ray.tfar[lane] = far_m[lane];
-        rays.hit.geomID[lane] = RTC_INVALID_GEOMETRY_ID;
-        rays.hit.instID[0][lane] = RTC_INVALID_GEOMETRY_ID;
-    }
-}
+void load_rays(const BeamArrays& beams, const Packet<N>& packet, const Lanes<float, N>& far_m, Rays<N>& rays);
 
 }  // namespace hedgerow

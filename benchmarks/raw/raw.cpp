@@ -161,7 +161,7 @@ void trace8_in(RTCScene scene, const Floats3& origin, const Floats3& direction, 
                 rays.hit.geomID[lane] = RTC_INVALID_GEOMETRY_ID;
                 rays.hit.instID[0][lane] = RTC_INVALID_GEOMETRY_ID;
             }
-            intersect8(valid, scene, context, rays);
+            intersect(valid, scene, context, rays);
             for (std::size_t lane = 0; lane < 8 && i + lane < end; ++lane) out.data()[i + lane] = rays.ray.tfar[lane];
         }
     });
