@@ -61,6 +61,18 @@ class Recording:
     """Of compare."""
 
 
+def single_sweep(sensor: str, source: str, recording: str) -> Recording:
+    """Split the first sweep of a recording of ouster-sdk by columns."""
+    return Recording(
+        f"Ouster {sensor.upper()}, {source}, one sweep, every fourth column held out",
+        "ouster_bsd",
+        sensor,
+        Choice("0:1", skip_every=4, by_column=True),
+        Choice("0:1", only_every=4, by_column=True),
+        recording=recording,
+    )
+
+
 RECORDINGS = {
     "kitti-0029": Recording(
         "KITTI raw, drive 2011_09_26_drive_0029, sweeps 0 to 31",
@@ -101,22 +113,13 @@ RECORDINGS = {
         hidden_share=0.1,
         settings={"bearing_step_deg": 0.2, "range_step_m": 0.02, "static": True},
     ),
-    "ouster-plaza": Recording(
-        "Ouster OS1-128, pose_delta_2_128.osf, one sweep, every fourth column held out",
-        "ouster_bsd",
-        "os1-128",
-        Choice(skip_every=4, by_column=True),
-        Choice(only_every=4, by_column=True),
-        recording="dual_OSx128_2048_plaza",
-    ),
-    "ouster-street": Recording(
-        "Ouster OS1-128, OS-1-128_v2.3.0_1024x10_lb_n3.pcap, first sweep, every fourth column held out",
-        "ouster_bsd",
-        "os1-128",
-        Choice("0:1", skip_every=4, by_column=True),
-        Choice("0:1", only_every=4, by_column=True),
-        recording="OS1-128_1024_street_3sweeps",
-    ),
+    "ouster-plaza": single_sweep("os1-128", "pose_delta_2_128.osf", "dual_OSx128_2048_plaza"),
+    "ouster-street": single_sweep("os1-128", "OS-1-128_v2.3.0_1024x10_lb_n3.pcap", "OS1-128_1024_street_3sweeps"),
+    "ouster-os0-dual": single_sweep("os0-128", "single_scan_016.osf", "dual_OSx128_1024_street"),
+    "ouster-os0": single_sweep("os0-128", "OS-0-128-U1_v2.3.0_1024x10.pcap", "OS0-128_1024_street"),
+    "ouster-os2": single_sweep("os2-128", "OS-2-128-U1_v2.3.0_1024x10.pcap", "OS2-128_1024_street"),
+    "ouster-os1-32": single_sweep("os1-32", "OS-1-32-G_v2.1.1_1024x10.pcap", "OS1-32_1024_street"),
+    "ouster-indoor": single_sweep("os0-32", "OS-0-32-U1_v2.2.0_1024x10.pcap", "dual_OS0-32_1024_indoor"),
 }
 
 
