@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from hedgerow.errors import InputError
+from hedgerow.learners.between import between
 from hedgerow.learners.descent import Descent, prior_slope
 from hedgerow.learners.held_out import HeldOut
 from hedgerow.learners.maximise import floored, maximised, with_law
@@ -55,8 +56,6 @@ class RefinedParameters(BaseModel):
     """Passes of descent over the log, a step per sweep; 0: none."""
     min_steps: Annotated[int, Field(ge=0, le=100_000)] = 80
     """Of few sweeps there are more passes, until there are so many steps."""
-    most_passes: Annotated[int, Field(ge=0, le=1000)] = 20
-    """But no more than this: a single sweep soon over-fits."""
     rate: Annotated[float, Field(gt=0, le=0.5)] = 0.05
     """First steps of means and shapes, in standard deviations of the element."""
     stop_rate: Annotated[float, Field(gt=0, le=1)] = 0.2
@@ -248,12 +247,14 @@ class Refiner:
     def _descended(self, gaussians: Gaussians, surroundings: Surroundings | None) -> Iterator[tuple[float, Gaussians]]:
         """Descent; the pace falls over all steps. Gives the state after some passes, and what part of all they are."""
         own, per_pass = self.parameters, max(self.held.n_training, 1)
-        passes = max(own.passes, min(-(-own.min_steps // per_pass), own.most_passes)) if own.passes else 0
+        passes = max(own.passes, -(-own.min_steps // per_pass)) if own.passes else 0
         every = -(-passes // _MOST_VERDICTS)
         descent, step, prior = Descent(len(gaussians), own.rate, own.stop_rate), 0, None
         total, hits = np.zeros(len(gaussians)), np.zeros(len(gaussians))
         for number in range(1, passes + 1):
             for sweep in self._sweeps(f"pass {number} of {passes}{self.told}"):
+                if self.held.n_sweeps == 1:  # nothing else tells what is between its beams
+                    sweep = between(sweep, np.random.default_rng((number, step)))
                 slopes, _ = QualityCounter(gaussians, self.model, own.weights).slopes(sweep)
                 slope = slopes.slope
                 if prior is not None:
