@@ -100,7 +100,7 @@ def measure(data: Path, name: str) -> tuple[list[tuple[str, ...]], list[tuple[st
     title = f"`{name}`, theirs"
     return (
         [(title, *(f"{100 * each.misses:.1f}" for each in theirs.values())), tuple(misses)],
-        [(title, *(f"{100 * each.error_m:.1f}" for each in theirs.values())), tuple(errors)],
+        [(title, *(f"{100 * each.error_m:.1f}" if each.hits else "-" for each in theirs.values())), tuple(errors)],
     )
 
 
