@@ -144,7 +144,7 @@ def measure(data: Path, name: str, pictures: Path | None, models: Sequence[str],
     worlds: dict[str, hr.LearnedWorld] = {}
     for model in models:
         start_s = time.monotonic()
-        worlds[model] = hr.learn(train, model, **limits(model, worlds))
+        worlds[model] = hr.learn(train, model, **budget_for(model, worlds))
         print(f"{name}: learned {model} in {time.monotonic() - start_s:.0f} s", flush=True)
     scores = hr.compare(test, worlds, seed=seed, **recording.settings)
     table = scores.table()
@@ -180,7 +180,7 @@ def same_beams(test: hr.Log, worlds: dict[str, hr.LearnedWorld], seed: int) -> s
     return "\n".join(lines) + "\n"
 
 
-def limits(model: str, worlds: dict[str, hr.LearnedWorld]) -> dict[str, Any]:
+def budget_for(model: str, worlds: dict[str, hr.LearnedWorld]) -> dict[str, Any]:
     """A refined world has no more elements than the topdown world of all sweeps."""
     return {"budget": worlds["topdown"].size().elements} if model == "refined" and "topdown" in worlds else {}
 

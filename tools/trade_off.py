@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from real_fidelity import MODELS, RECORDINGS, limits, log_of
+from real_fidelity import MODELS, RECORDINGS, budget_for, log_of
 
 import hedgerow as hr
 from hedgerow.learners.verdict import QualityWeights
@@ -87,7 +87,7 @@ def measure(data: Path, name: str) -> tuple[list[tuple[str, ...]], list[tuple[st
     ours: list[tuple[float, Found]] = []
     for weight in SCENE_LOST_HIT_NAT if name in SCENES else LOST_HIT_NAT:
         weights = QualityWeights(lost_hit_nat=weight)
-        world = hr.learn(train, "refined", weights=weights, **limits("refined", worlds))
+        world = hr.learn(train, "refined", weights=weights, **budget_for("refined", worlds))
         ours += [(weight, Found.of(test, transparent(world, factor))) for factor in TRANSPARENCY]
         print(f"{name}: {weight:g} nat: {ours[-len(TRANSPARENCY)][1]}", flush=True)
     misses, errors = ["refined"], ["refined"]
