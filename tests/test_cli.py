@@ -11,6 +11,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.cli import app
 from hedgerow.cli.app import GROUPS
+from hedgerow.world import Triangles
 
 
 def run(*words, cwd=None):
@@ -76,6 +77,17 @@ def test_info_describes_a_trajectory(tmp_path):
     done = run("info", tmp_path / "way.tum")
     assert done.returncode == 0
     assert "10.000 m" in done.stdout
+
+
+def test_info_describes_a_world(tmp_path):
+    wall = Triangles.plain(np.array([[[5.0, -1, 0], [5, 1, 0], [5, 0, 2]]]))
+    hr.LearnedWorld(wall, kind="surface", max_range_m=50).save(tmp_path / "wall.world")
+    done = run("info", tmp_path / "wall.world")
+    assert done.returncode == 0
+    assert "1 triangle" in done.stdout
+    assert "limits 0 to 50 m" in done.stdout
+    (tmp_path / "wall.world" / "tiles.parquet").unlink()
+    assert_refused(run("info", tmp_path / "wall.world"), "tiles.parquet")
 
 
 def test_info_refuses_what_is_not_there_empty_truncated_or_of_another_kind(tmp_path, log_file):

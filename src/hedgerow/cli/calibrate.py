@@ -89,12 +89,11 @@ def vegetation(
 
 
 def _world(scene: str) -> "World":
-    import hedgerow as hr
-
-    if (Path(scene) / "world.toml").exists():
-        return hr.load_world(scene)
     from hedgerow.physics.site import load_site
+    from hedgerow.world import is_world, load_world
 
+    if is_world(scene):
+        return load_world(scene)
     return load_site(scene).world()
 
 

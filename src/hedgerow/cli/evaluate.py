@@ -145,9 +145,10 @@ def _write_page(
 
 
 def _opened(path: Path) -> "Source":
-    import hedgerow as hr
+    from hedgerow.io import open_log
+    from hedgerow.world import is_world, load_world
 
-    return hr.load_world(path) if (path / "world.toml").exists() else hr.open_log(path)
+    return load_world(path) if is_world(path) else open_log(path)
 
 
 def _name(path: Path, paths: list[Path]) -> str:

@@ -154,7 +154,9 @@ def _reach_m(log: "Log") -> float:
 
 
 def _is_learned(scene: str) -> bool:
-    return (Path(scene) / "world.toml").exists()
+    from hedgerow.world import is_world
+
+    return is_world(scene)
 
 
 def sensor_for(scene: str, name: str | None, rate_hz: float | None, changes: Mapping[str, Any]) -> "Sensor":

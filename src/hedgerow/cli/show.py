@@ -11,16 +11,18 @@ from hedgerow.cli.app import app, out, print_pairs, print_table
 
 @app.command
 def info(file: Path, /) -> None:
-    """Say what is in a file or folder: a log of any format (hedgerow convert --formats) or a trajectory.
+    """Say what is in a file or folder: a log of any format (hedgerow convert --formats), a trajectory or a world.
 
     Parameters
     ----------
     file
-        for example drive.parquet, a KITTI drive folder, or poses.tum
+        for example drive.parquet, a KITTI drive folder, poses.tum, or site.world
     """
     from hedgerow.io.describe import describe
+    from hedgerow.world import is_world
+    from hedgerow.world.describe import describe_world
 
-    print_pairs(describe(file).items())
+    print_pairs((describe_world(file) if is_world(file) else describe(file)).items())
 
 
 @app.command

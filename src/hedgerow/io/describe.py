@@ -6,6 +6,7 @@ large one needs neither memory nor patience.
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -14,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import FileError
-from hedgerow.frames import Trajectory
 from hedgerow.io import TRAJECTORY_FORMATS, open_log, read_trajectory
 from hedgerow.io.formats import format_of, suffixes
 from hedgerow.io.parquet import LogFile
@@ -102,7 +102,7 @@ def _describe_log(path: Path) -> dict[str, str]:
         **({"Missing returns": summary} if summary else {}),
         "Ranges": f"{ranges} ({limits})",
         "Arrays": ", ".join(["range_m", *file.arrays]),
-        "Map origin": " ".join(f"{value:.15g}" for value in file.map_origin_m) + " m",
+        "Map origin": position_text(file.map_origin_m),
         **seed,
         **({"Metadata": json.dumps(metadata)} if metadata else {}),
         **({"Written by": f"Hedgerow {file.written_by}"} if isinstance(file, LogFile) else {}),
@@ -126,10 +126,8 @@ def _tallied(file: LogSource) -> tuple[_Tally, int, NDArray[np.int32]]:
 
 def _file_text(path: Path, file: LogSource) -> str:
     if isinstance(file, LogFile):
-        return f"{path}, log in {count(file.n_parts, 'Parquet file')}, {_size(file.size_bytes)}"
-    files = [each for each in path.rglob("*") if each.is_file()] if path.is_dir() else [path]
-    size = _size(sum(each.stat().st_size for each in files))
-    return f"{path}, log in {format_of(path, reading=True).name}, {size}"
+        return f"{path}, log in {count(file.n_parts, 'Parquet file')}, {size_text(file.size_bytes)}"
+    return f"{path}, log in {format_of(path, reading=True).name}, {size_text(bytes_of(path))}"
 
 
 def _describe_trajectory(path: Path) -> dict[str, str]:
@@ -138,7 +136,7 @@ def _describe_trajectory(path: Path) -> dict[str, str]:
     trajectory = read_trajectory(path, rate_hz=1.0 if kitti else None)
     kind = "KITTI" if kitti else "TUM"
     lines = {
-        "File": f"{path}, trajectory in {kind} text, {_size(path.stat().st_size)}",
+        "File": f"{path}, trajectory in {kind} text, {size_text(path.stat().st_size)}",
         "Poses": f"{len(trajectory):,}",
         "Time": "none in the file" if kitti else _span(trajectory.start_ns, trajectory.end_ns),
         "Length": f"{trajectory.length_m:.3f} m",
@@ -146,12 +144,7 @@ def _describe_trajectory(path: Path) -> dict[str, str]:
     duration_s = (trajectory.end_ns - trajectory.start_ns) / 1e9
     if duration_s > 0 and not kitti:
         lines["Mean speed"] = f"{trajectory.length_m / duration_s:.3f} m/s"
-    return lines | {"Extent": _extent(trajectory)}
-
-
-def _extent(trajectory: Trajectory) -> str:
-    low, high = trajectory.position_m.min(axis=0), trajectory.position_m.max(axis=0)
-    return ", ".join(f"{axis} {low[k]:.3f} to {high[k]:.3f} m" for k, axis in enumerate("xyz"))
+    return lines | {"Extent": extent_text(trajectory.position_m, trajectory.position_m)}
 
 
 def _span(start_ns: int, end_ns: int) -> str:
@@ -163,7 +156,25 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _size(n_bytes: int) -> str:
+def extent_text(low_m: NDArray[np.float64], high_m: NDArray[np.float64]) -> str:
+    """Say from where to where (N, 3) boxes, or points, reach."""
+    low, high = low_m.min(axis=0), high_m.max(axis=0)
+    return ", ".join(f"{axis} {low[k]:.3f} to {high[k]:.3f} m" for k, axis in enumerate("xyz"))
+
+
+def position_text(position_m: Sequence[float] | NDArray[np.float64]) -> str:
+    """Say where a point is, in all digits."""
+    return " ".join(f"{value:.15g}" for value in position_m) + " m"
+
+
+def bytes_of(path: Path) -> int:
+    """Return how large a file is, or all files of a folder."""
+    files = [each for each in path.rglob("*") if each.is_file()] if path.is_dir() else [path]
+    return sum(each.stat().st_size for each in files)
+
+
+def size_text(n_bytes: int) -> str:
+    """Say how large a file is, in three digits."""
     for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if n_bytes >= scale:
             return f"{n_bytes / scale:.3g} {unit}"

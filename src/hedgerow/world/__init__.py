@@ -7,7 +7,7 @@ from hedgerow.world.header import Provenance
 from hedgerow.world.hits import Hits, Pierced
 from hedgerow.world.labels import LabelCounts
 from hedgerow.world.learned import LearnedWorld, WorldSize
-from hedgerow.world.load import load_world
+from hedgerow.world.load import is_world, load_world
 from hedgerow.world.noise import SurfaceNoise
 from hedgerow.world.scene import Scene
 from hedgerow.world.world import SceneWorld, World
@@ -27,5 +27,6 @@ __all__ = [
     "Triangles",
     "World",
     "WorldSize",
+    "is_world",
     "load_world",
 ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open a saved world: whole, or with only the tiles around the beams in memory."""
+"""Tell and open a saved world: whole, or with only the tiles around the beams in memory."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,6 +8,11 @@ from hedgerow.world.learned import LearnedWorld
 
 if TYPE_CHECKING:
     from hedgerow.world.tiled import TiledWorld
+
+
+def is_world(path: str | Path) -> bool:
+    """Say whether this is the folder of a saved world, without a look into it."""
+    return (Path(path) / "world.toml").is_file()
 
 
 def load_world(

@@ -9,6 +9,7 @@ from hedgerow.physics.labels import LABELS, Label
 from hedgerow.physics.materials import Material, materials
 from hedgerow.physics.scene_file.read import Source
 from hedgerow.physics.scene_file.schema import SceneFile
+from hedgerow.world import is_world
 
 MESH_SUFFIXES = (".obj", ".ply", ".stl", ".glb")
 
@@ -106,7 +107,7 @@ def _check_files(file: SceneFile, source: Source) -> None:
             raise source.error(place, f"there is no file {path}")
     for name, world in file.worlds.items():
         path = source.beside(world.file)
-        if not (path / "world.toml").is_file():
+        if not is_world(path):
             raise source.error(("worlds", name, "file"), f"{path} is no world; expected a folder with a world.toml")
     if file.terrain.file is not None and not source.beside(file.terrain.file).is_file():
         raise source.error(("terrain", "file"), f"there is no file {source.beside(file.terrain.file)}")

@@ -12,7 +12,7 @@ from hedgerow.errors import FileError, InputError
 from hedgerow.view.web.layers import Layer, fired, named_apart, recorded, require_sweeps
 from hedgerow.view.web.sites import SiteToFire, Stages, is_scene, scene_names
 from hedgerow.view.web.stage import Solid, Stage
-from hedgerow.world import LearnedWorld, load_world
+from hedgerow.world import LearnedWorld, is_world, load_world
 
 WAY_SWEEPS = 60
 """The way is drawn through the beams of this many sweeps, evenly chosen: reading all could take long."""
@@ -56,7 +56,7 @@ def open_stage(
 def _kind(path: Path) -> Literal["log", "world", "scene"]:
     from hedgerow.io.formats import format_of
 
-    if (path / "world.toml").exists():
+    if is_world(path):
         return "world"
     if is_scene(path):
         SiteToFire.check(path)
