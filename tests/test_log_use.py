@@ -9,29 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from small_logs import AXES, make_beams, make_log
 
 from hedgerow.errors import InputError
 from hedgerow.log import Beams, Log, Returns
 
 INF, NAN = np.inf, np.nan
-AXES = np.eye(3)
-
-
-def make_beams(n: int = 6) -> Beams:
-    """Beams along the axes, two to a sweep, rings 0 to 2."""
-    return Beams.from_arrays(
-        origins=np.arange(3 * n).reshape(n, 3),
-        directions=AXES[np.arange(n) % 3],
-        times=np.arange(n) * 10,
-        rings=np.arange(n) % 3,
-        sweeps=np.arange(n) // 2,
-    )
-
-
-def make_log(n: int = 6) -> Log:
-    ranges = np.arange(1.0, n + 1)
-    ranges[1::3] = INF
-    return Log(make_beams(n), Returns.from_arrays(ranges=ranges, labels=np.arange(n)), "test", max_range_m=100)
 
 
 # Selection

@@ -4,6 +4,7 @@
 python tools/command_reference.py
 """
 
+import re
 from pathlib import Path
 
 from hedgerow.cli import app
@@ -15,6 +16,8 @@ def reference() -> str:
     """Return the page as Markdown."""
     text = app.generate_docs(output_format="markdown", heading_level=1)
     note = "Made by `python tools/command_reference.py` from the code; `hedgerow COMMAND --help` shows the same."
+    # The generator puts the command in front of a usage line of our own, which has it already.
+    text = re.sub(r"^hedgerow (\w+) \1 ", r"hedgerow \1 ", text, flags=re.MULTILINE)
     title, rest = text.split("\n", 1)
     return "\n".join(line.rstrip() for line in f"{title}\n\n{note}\n{rest}".splitlines()) + "\n"
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from hedgerow.frames import Trajectory
 
 
-@app.command
+@app.command(usage="Usage: hedgerow convert [OPTIONS] SOURCE TARGET")
 def convert(
     source: Path | None = None,
     target: Path | None = None,

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from hedgerow.cli.app import app, out, print_table
 
 
-@app.command
+@app.command(usage="Usage: hedgerow reproduce [OPTIONS] [NAME]")
 def reproduce(
     name: str | None = None,
     /,

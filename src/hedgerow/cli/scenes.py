@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from hedgerow.physics.site import Site
 
 
-@app.command
+@app.command(usage="Usage: hedgerow scenes [OPTIONS] [SCENE]")
 def scenes(
     scene: str | None = None,
     /,
@@ -53,7 +53,7 @@ def scenes(
     out.print(f"drawn in {path}")
 
 
-@app.command
+@app.command(usage="Usage: hedgerow plants [KIND]")
 def plants(kind: str | None = None, /) -> None:
     """List the procedural plants, or the parameters of one.
 

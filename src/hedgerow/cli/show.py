@@ -25,7 +25,7 @@ def info(file: Path, /) -> None:
     print_pairs((describe_world(file) if is_world(file) else describe(file)).items())
 
 
-@app.command
+@app.command(usage="Usage: hedgerow sensors [OPTIONS] [NAME]")
 def sensors(
     name: str | None = None,
     /,
@@ -59,7 +59,7 @@ def sensors(
     out.print(f"scan pattern drawn in {path}")
 
 
-@app.command
+@app.command(usage="Usage: hedgerow models [NAME]")
 def models(name: str | None = None, /) -> None:
     """List the models that a log can be learned as, or the parameters of one.
 
