@@ -11,6 +11,7 @@ import hedgerow as hr
 from hedgerow.learners.held_out import hold_out
 from hedgerow.learners.maximise import maximised, next_stop, with_law
 from hedgerow.learners.parts import parts_of
+from hedgerow.learners.passes import Passes
 from hedgerow.learners.permeability import scene_of
 from hedgerow.learners.quality import QualityCounter
 from hedgerow.learners.ray_sums import RayCounter, RayModel
@@ -170,7 +171,7 @@ def test_the_held_out_cost_is_never_worse_than_the_start(log, parameters):
     own = RefinedParameters(**SHORT, **parameters)
     held = hold_out(parts_of(log), own.held_out_every)
     start = hr.learn(held.training, "voxel").tables["gaussians"]
-    refiner = Refiner(held, RayModel(0.0, 13.9, 0.001), own, lambda stage: None)
+    refiner = Refiner(Passes(held, RayModel(0.0, 13.9, 0.001), lambda stage: None), own)
     first = refiner.refine(start)
     assert first.verdict.cost(own.weights) < refiner._judged(start, "").cost(own.weights)
     # A start that is as good as it gets must survive bad advice too.
@@ -237,7 +238,7 @@ def test_ctrl_c_keeps_the_best_so_far(log, when):
         if stage.startswith(when):
             raise KeyboardInterrupt
 
-    refiner = Refiner(held, RayModel(0.0, 13.9, 0.001), own, interrupt)
+    refiner = Refiner(Passes(held, RayModel(0.0, 13.9, 0.001), interrupt), own)
     stopped = refiner.refine(start)
     assert stages[-1].startswith(when)
     before = refiner._judged(start, "").cost(own.weights)
@@ -256,7 +257,7 @@ def test_ctrl_c_while_the_whole_budget_is_tried_goes_on_with_the_half(log):
         if stage.startswith("round") and f"with {len(start):,} elements" in stage:
             raise KeyboardInterrupt
 
-    result = Refiner(held, RayModel(0.0, 13.9, 0.001), own, interrupt).refine(start).gaussians
+    result = Refiner(Passes(held, RayModel(0.0, 13.9, 0.001), interrupt), own).refine(start).gaussians
     assert any(stage.startswith("pass 1") for stage in stages)
     assert len(result) <= (len(start) + 1) // 2
 
@@ -278,7 +279,7 @@ def test_sweeps_that_judged_teach_in_the_end():
     own = RefinedParameters(**SHORT)
     held = hold_out(parts_of(log), own.held_out_every)
     start = hr.learn(held.training, "topdown").tables["gaussians"]
-    before = Refiner(held, RayModel(0.0, 30.0, 0.001), own, lambda stage: None).refine(start)
+    before = Refiner(Passes(held, RayModel(0.0, 30.0, 0.001), lambda stage: None), own).refine(start)
     assert found(before.gaussians) < 0.1 * found(bushes())
     assert found(learned(log, **SHORT)) > 0.6 * found(bushes())
 
@@ -312,7 +313,9 @@ def test_ctrl_c_leaves_what_the_held_out_sweeps_judged(log, when):
 
 def test_a_start_with_extinction_keeps_its_law_and_its_tau(log):
     own = RefinedParameters(**SHORT)
-    refiner = Refiner(hold_out(parts_of(log), own.held_out_every), RayModel(0.0, 13.9, 0.001), own, lambda stage: None)
+    refiner = Refiner(
+        Passes(hold_out(parts_of(log), own.held_out_every), RayModel(0.0, 13.9, 0.001), lambda stage: None), own
+    )
     result = refiner.refine(disturbed(bushes())).gaussians
     assert (result.law, result.tau) == ("extinction", 3.5)
 

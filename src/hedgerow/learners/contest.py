@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.learners.evidence import Evidence, Gains, cells_of
+from hedgerow.learners.passes import Meter
 from hedgerow.learners.quality import QualityCounter
 from hedgerow.learners.ray_sums import RayCounter, RayModel, RaySums, Tables
 from hedgerow.learners.swap import Swap, triangle_cells
@@ -24,7 +25,6 @@ from hedgerow.world.elements import Gaussians, Triangles
 
 Logs = Callable[[], Iterable[Log]]
 Gain = Callable[[Log], NDArray[np.float64]]
-Meter = Callable[[str], Callable[[int], object] | None]
 
 MAX_LOST = 0.002
 """Share of hits, or of misses, that surfaces may lose for a better likelihood."""

@@ -18,6 +18,7 @@ from hedgerow.learners.contest import contested
 from hedgerow.learners.held_out import hold_out
 from hedgerow.learners.noise import fit_noise
 from hedgerow.learners.parts import Parts, Survey
+from hedgerow.learners.passes import Passes
 from hedgerow.learners.permeability import Counts, count, with_permeability, without_passed
 from hedgerow.learners.points import PointsParameters, learn_points
 from hedgerow.learners.ray_sums import RayModel
@@ -180,7 +181,7 @@ def _refined(job: Job, parameters: RefinedParameters) -> tuple[Table, ...]:
         outlier_share=parameters.outlier_share,
     )
     teaching = Job(held.training, job.survey, job.stages)
-    refiner = Refiner(held, model, parameters, job.stages.meter)
+    refiner = Refiner(Passes(held, model, job.stages.meter), parameters)
     best = refiner.refine(_start_of(teaching, parameters))
     tables: tuple[Table, ...] = (best.gaussians,)
     with suppress(KeyboardInterrupt):  # that is a world already
@@ -202,9 +203,9 @@ def _with_surfaces(gaussians: Gaussians, job: Job, refiner: Refiner) -> tuple[Ta
     return contested(
         gaussians,
         cast("Triangles", triangles),
-        refiner.held.training,
-        refiner.held.judging,
-        refiner.model,
+        refiner.log.held.training,
+        refiner.log.held.judging,
+        refiner.log.model,
         budget_parameters=10 * (parameters.budget or len(gaussians)),
         weights=parameters.weights,
         meter=meter,

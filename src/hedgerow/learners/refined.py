@@ -7,7 +7,7 @@ steps down the slope of what a bad simulation costs. Sweeps that are held out de
 is never made worse; then the way to that state is gone once more with all sweeps.
 """
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import ceil
@@ -21,17 +21,16 @@ from pydantic import BaseModel, ConfigDict, Field
 from hedgerow.errors import InputError
 from hedgerow.learners.between import between
 from hedgerow.learners.descent import Descent, prior_slope
-from hedgerow.learners.held_out import HeldOut
 from hedgerow.learners.maximise import floored, maximised, with_law
 from hedgerow.learners.neighbourhood import PriorParameters, Surroundings
+from hedgerow.learners.passes import Passes
 from hedgerow.learners.quality import QualityCounter
-from hedgerow.learners.ray_sums import RayCounter, RayModel, RaySums
+from hedgerow.learners.ray_sums import RaySums
 from hedgerow.learners.reshape import merged, pruned, split
 from hedgerow.learners.surface import SurfaceParameters
 from hedgerow.learners.topdown import TopdownParameters
 from hedgerow.learners.verdict import QualityWeights, Verdict
 from hedgerow.learners.voxel import VoxelParameters
-from hedgerow.log import Log
 from hedgerow.world.elements import Gaussians, Law
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -91,8 +90,6 @@ class RefinedParameters(BaseModel):
     """Every n-th sweep judges before it teaches; of a single sweep all beams do both at once."""
 
 
-Meter = Callable[[str], Callable[[int], None] | None]
-"""Gives a stage its meter, which is called with the number of beams done."""
 _MOST_VERDICTS = 8
 
 
@@ -119,9 +116,9 @@ class Candidate:
 class Refiner:
     """One run over a divided log."""
 
-    def __init__(self, held: HeldOut, model: RayModel, parameters: RefinedParameters, meter: Meter) -> None:
+    def __init__(self, log: Passes, parameters: RefinedParameters) -> None:
         """Take over what the stages need."""
-        self.held, self.model, self.parameters, self.meter = held, model, parameters, meter
+        self.log, self.parameters = log, parameters
         self.told = ""
         """What the descent tells of how far it has come, beside the number of the pass."""
         self.interrupted = False
@@ -154,8 +151,7 @@ class Refiner:
         Returns:
             The world that all sweeps taught; `best` itself if even the sweeps that judged are no better off with that.
         """
-        plan, every = best.plan, replace(self.held, sweeps=self.held.sweeps[:0], n_training=self.held.n_sweeps)
-        again = Refiner(every, self.model, self.parameters, self.meter)
+        plan, again = best.plan, Refiner(self.log.without_judges(), self.parameters)
         start = again._affordable(start, self.parameters.budget or len(start))
         gaussians, surroundings = start, again._surroundings(start)
         if plan.share is not None:
@@ -181,7 +177,7 @@ class Refiner:
         """The start, or as much of it joined as the budget asks for."""
         if len(start) <= budget:
             return start
-        return merged(start, self._round(start, "weighing the start").hits, budget)[0]
+        return merged(start, self.log.sums(start, "weighing the start").hits, budget)[0]
 
     def _adapted(self, start: Gaussians) -> Gaussians:
         """The start with the law and the limits asked for."""
@@ -222,9 +218,12 @@ class Refiner:
         start = self._affordable(start, budget)
         surroundings, gaussians = self._surroundings(start), self._adapted(start)
         for number in range(1, rounds + 1):
-            sums = self._round(gaussians, f"round {number} of {rounds} with {budget:,} elements")
+            sums = self.log.sums(gaussians, f"round {number} of {rounds} with {budget:,} elements")
             gaussians = self._next(gaussians, sums, budget, surroundings)
         return gaussians, surroundings
+
+    def _judged(self, gaussians: Gaussians, stage: str) -> Verdict:
+        return self.log.verdict(gaussians, self.parameters.weights, stage)
 
     def _surroundings(self, start: Gaussians) -> Surroundings | None:
         return Surroundings(start, self.parameters.prior) if self.parameters.prior else None
@@ -246,16 +245,16 @@ class Refiner:
 
     def _descended(self, gaussians: Gaussians, surroundings: Surroundings | None) -> Iterator[tuple[float, Gaussians]]:
         """Descent; the pace falls over all steps. Gives the state after some passes, and what part of all they are."""
-        own, per_pass = self.parameters, max(self.held.n_training, 1)
+        own, per_pass = self.parameters, max(self.log.held.n_training, 1)
         passes = max(own.passes, -(-own.min_steps // per_pass)) if own.passes else 0
         every = -(-passes // _MOST_VERDICTS)
         descent, step, prior = Descent(len(gaussians), own.rate, own.stop_rate), 0, None
         total, hits = np.zeros(len(gaussians)), np.zeros(len(gaussians))
         for number in range(1, passes + 1):
-            for sweep in self._sweeps(f"pass {number} of {passes}{self.told}"):
-                if self.held.n_sweeps == 1:  # nothing else tells what is between its beams
+            for sweep in self.log.sweeps(f"pass {number} of {passes}{self.told}"):
+                if self.log.held.n_sweeps == 1:  # nothing else tells what is between its beams
                     sweep = between(sweep, np.random.default_rng((number, step)))
-                slopes, _ = QualityCounter(gaussians, self.model, own.weights).slopes(sweep)
+                slopes, _ = QualityCounter(gaussians, self.log.model, own.weights).slopes(sweep)
                 slope = slopes.slope
                 if prior is not None:
                     slope += prior_slope(gaussians, prior.covariance_m2, prior.count * _ratio(slopes.hits, total))
@@ -267,47 +266,10 @@ class Refiner:
                 prior = surroundings.prior(gaussians, hits)
             total, hits = hits, np.zeros(len(gaussians))
 
-    def _sweeps(self, stage: str) -> Iterator[Log]:
-        """Give the sweeps that are learned from."""
-        meter, done = self.meter(stage), 0
-        for training, judging in self.held:
-            for _, sweep in training.iter_sweeps():
-                yield sweep
-                done += len(sweep)
-                if meter:
-                    meter(done)
-            done += _n_beams(training, judging) - len(training)
-
-    def _round(self, gaussians: Gaussians, stage: str) -> RaySums:
-        """One pass over the log: sums of what is learned from."""
-        counter, meter = RayCounter((gaussians,), self.model), self.meter(stage)
-        sums, done = RaySums.zero(len(gaussians)), 0
-        for training, judging in self.held:
-            sums += counter.sums(training)
-            done += _n_beams(training, judging)
-            if meter:
-                meter(done)
-        return sums
-
-    def _judged(self, gaussians: Gaussians, stage: str) -> Verdict:
-        counter, meter = QualityCounter(gaussians, self.model, self.parameters.weights), self.meter(stage)
-        verdict, done = Verdict(), 0
-        for training, judging in self.held:
-            verdict += counter.slopes(judging)[1]
-            done += _n_beams(training, judging)
-            if meter:
-                meter(done)
-        return verdict
-
 
 def _ratio(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
     """The share of its returns in a pass that an element has in one sweep."""
     return part / np.maximum(np.maximum(part, whole), 1e-9)
-
-
-def _n_beams(training: Log, judging: Log) -> int:
-    """How many beams a partition has; without held-out sweeps all of them do both."""
-    return len(training) if judging is training else len(training) + len(judging)
 
 
 def loaded_start(path: str | Path) -> Gaussians:
