@@ -10,12 +10,13 @@ DATA holds a folder per dataset, with the load.py that tools/real_logs.py descri
 import argparse
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from real_logs import Choice, logs
+from scipy.spatial import KDTree
 
 import hedgerow as hr
 from hedgerow.evaluate.tables import ScoreTable
@@ -40,6 +41,7 @@ SHOWN = (
     "parameters",
 )
 PICTURED = ("voxel", "hybrid", "refined")
+NEXT_BEAM = "real beam beside"
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,8 @@ class Recording:
     max_range_m: float = 80.0
     hidden_share: float = 1.0
     """See tools/real_logs.py."""
+    from_one_place: bool = False
+    """Whether the sensor was at the same place for what is learned and what is compared."""
     settings: dict[str, Any] = field(default_factory=dict[str, Any])
     """Of compare."""
 
@@ -70,6 +74,7 @@ def single_sweep(sensor: str, source: str, recording: str) -> Recording:
         Choice("0:1", skip_every=4, by_column=True),
         Choice("0:1", only_every=4, by_column=True),
         recording=recording,
+        from_one_place=True,
     )
 
 
@@ -111,6 +116,7 @@ RECORDINGS = {
         Choice(skip_every=2),
         Choice(only_every=2),
         hidden_share=0.1,
+        from_one_place=True,
         settings={"bearing_step_deg": 0.2, "range_step_m": 0.02, "static": True},
     ),
     "ouster-plaza": single_sweep("os1-128", "pose_delta_2_128.osf", "dual_OSx128_2048_plaza"),
@@ -146,8 +152,9 @@ def measure(data: Path, name: str, pictures: Path | None, models: Sequence[str],
         start_s = time.monotonic()
         worlds[model] = hr.learn(train, model, **budget_for(model, worlds))
         print(f"{name}: learned {model} in {time.monotonic() - start_s:.0f} s", flush=True)
-    scores = hr.compare(test, worlds, seed=seed, **recording.settings)
-    table = scores.table()
+    beside = {NEXT_BEAM: next_beams(train, test)} if recording.from_one_place else {}
+    scores = hr.compare(test, {**worlds, **beside}, seed=seed, **recording.settings)
+    table = scores.table(aside=(NEXT_BEAM,))
     shown = ScoreTable(table.columns, tuple(row for row in table.rows if row.key in SHOWN))
     if pictures is not None:
         draw(test, worlds, pictures / f"real_{name}.png")
@@ -157,6 +164,17 @@ def measure(data: Path, name: str, pictures: Path | None, models: Sequence[str],
         + same_beams(test, worlds, seed)
         + "".join(f"\n- {note}\n" for note in scores.notes)
     )
+
+
+def next_beams(train: hr.Log, test: hr.Log) -> hr.Log:
+    """Give each beam what the real one beside it measured: the nearest of the same ring that was learned from.
+
+    No world, but a measure for them: so far is reality from itself, a column or a sweep on.
+    """
+    ring_apart = 10.0  # directions are at most 2 apart
+    keys = [np.c_[log.beams.direction, ring_apart * log.beams.ring] for log in (train, test)]
+    nearest = KDTree(keys[0]).query(keys[1])[1]
+    return replace(test, returns=hr.Returns.from_arrays(ranges=train.returns.first_m[nearest]))
 
 
 def same_beams(test: hr.Log, worlds: dict[str, hr.LearnedWorld], seed: int) -> str:
