@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from real_logs import Choice, logs
 from scipy.spatial import KDTree
 
@@ -167,14 +168,24 @@ def measure(data: Path, name: str, pictures: Path | None, models: Sequence[str],
 
 
 def next_beams(train: hr.Log, test: hr.Log) -> hr.Log:
-    """Give each beam what the real one beside it measured: the nearest of the same ring that was learned from.
+    """Give each beam what the real one beside it measured: that of its ring nearest to it, in the next learned sweep.
 
-    No world, but a measure for them: so far is reality from itself, a column or a sweep on.
+    No world, but a measure for them: so far is reality from itself, a column or a sweep on. All learned sweeps at once
+    would tell too much: directions of beams without return are guessed, so the nearest one is often guessed alike.
     """
-    ring_apart = 10.0  # directions are at most 2 apart
-    keys = [np.c_[log.beams.direction, ring_apart * log.beams.ring] for log in (train, test)]
-    nearest = KDTree(keys[0]).query(keys[1])[1]
-    return replace(test, returns=hr.Returns.from_arrays(ranges=train.returns.first_m[nearest]))
+    range_m = np.empty(len(test), dtype=np.float32)
+    numbers = np.unique(train.beams.sweep)
+    for number in np.unique(test.beams.sweep):
+        learned = train.select(sweep=numbers[np.abs(numbers - number).argmin()])
+        rows = test.beams.sweep == number
+        nearest = KDTree(_by_ring(learned.beams)).query(_by_ring(test.beams[rows]))[1]
+        range_m[rows] = learned.returns.first_m[nearest]
+    return replace(test, returns=hr.Returns.from_arrays(ranges=range_m))
+
+
+def _by_ring(beams: hr.Beams) -> NDArray[np.float64]:
+    """Place beams by direction, rings farther apart than any two directions."""
+    return np.c_[beams.direction, 10.0 * beams.ring]
 
 
 def same_beams(test: hr.Log, worlds: dict[str, hr.LearnedWorld], seed: int) -> str:

@@ -12,10 +12,12 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))  # tools are script
 from real_fidelity import next_beams
 
 
-def beams_at(azimuth_deg, ring, ranges):
+def beams_at(azimuth_deg, ring, ranges, sweeps=0):
     azimuth = np.radians(azimuth_deg)
     directions = np.c_[np.cos(azimuth), np.sin(azimuth), 0 * azimuth]
-    return hr.Log.from_arrays(origins=[0, 0, 0], directions=directions, ranges=ranges, rings=ring, max_range_m=50)
+    return hr.Log.from_arrays(
+        origins=[0, 0, 0], directions=directions, ranges=ranges, rings=ring, sweeps=sweeps, max_range_m=50
+    )
 
 
 def test_a_beam_gets_what_the_nearest_of_its_own_ring_measured():
@@ -25,3 +27,9 @@ def test_a_beam_gets_what_the_nearest_of_its_own_ring_measured():
     np.testing.assert_array_equal(beside.returns.first_m, [10.0, np.inf, 30.0, 40.0])
     assert beside.beams is compared.beams
     assert beside.max_range_m == 50
+
+
+def test_only_the_next_sweep_is_asked():
+    learned = beams_at([0.0, 1.0, 2.0], [0, 0, 0], [10.0, 20.0, 30.0], sweeps=[0, 2, 6])
+    compared = beams_at([0.0, 2.0, 0.0], [0, 0, 0], [1.0, 1.0, 1.0], sweeps=[1, 3, 5])
+    np.testing.assert_array_equal(next_beams(learned, compared).returns.first_m, [10.0, 20.0, 30.0])
