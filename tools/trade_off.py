@@ -121,7 +121,7 @@ def measure(data: Path, name: str) -> tuple[list[tuple[str, ...]], list[tuple[st
         misses.append(f"{100 * most.misses:.1f} ({weight:g})" if most else "-")
         weight, least = min(good, key=lambda own: own[1].error_m, default=(0.0, None))
         errors.append(f"{100 * least.error_m:.1f} ({weight:g})" if least else "-")
-    title = f"`{name}`, theirs"
+    title = f"scene `{name}`, theirs" if name in SCENES else f"`{name}`, theirs"
     limit: list[tuple[str, ...]] = []
     if name in SCENES:
         shares = return_shares(SCENES[name])
