@@ -10,7 +10,7 @@ import numpy as np
 import sites
 from measure import Result, at_least
 
-from hedgerow import LearnedWorld, Pose, Sensor, Trajectory
+from hedgerow import LearnedWorld, Pose, Sensor, Trajectory, simulate
 from hedgerow.errors import SocketError
 from hedgerow.live.client import Client
 from hedgerow.live.publisher import Address
@@ -55,7 +55,9 @@ def held(site, sensor):
 
     threading.Thread(target=listen).start()
     way = Trajectory.line((-5, 0, 2), (5, 0, 2), 2.0)
-    _, pace = stream_drive(site, sensor, way, address=Address(port=0), n_sweeps=STREAMED, noise=False, say=said.put)
+    _, pace = stream_drive(
+        simulate(site, sensor, way, sweeps=STREAMED, noise=False), address=Address(port=0), say=said.put
+    )
     return pace
 
 

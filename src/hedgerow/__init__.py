@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from hedgerow.learners import learn
     from hedgerow.log import Beams, Log, Returns
     from hedgerow.sensor import Sensor
+    from hedgerow.simulate import Simulation, replay, simulate
     from hedgerow.world import LearnedWorld, Scene, SceneWorld, SurfaceNoise, World, load_world
 
 __version__ = "0.1.0"
@@ -34,6 +35,7 @@ _HOME = {
     "SceneWorld": "world",
     "Scores": "evaluate",
     "Sensor": "sensor",
+    "Simulation": "simulate",
     "SurfaceNoise": "world",
     "Trajectory": "frames",
     "World": "world",
@@ -43,6 +45,8 @@ _HOME = {
     "open_log": "io",
     "read_log": "io",
     "read_trajectory": "io",
+    "replay": "simulate",
+    "simulate": "simulate",
     "write_log": "io",
     "write_trajectory": "io",
 }
@@ -62,6 +66,7 @@ __all__ = [
     "SceneWorld",
     "Scores",
     "Sensor",
+    "Simulation",
     "SurfaceNoise",
     "Trajectory",
     "World",
@@ -71,6 +76,8 @@ __all__ = [
     "open_log",
     "read_log",
     "read_trajectory",
+    "replay",
+    "simulate",
     "write_log",
     "write_trajectory",
 ]

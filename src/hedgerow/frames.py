@@ -9,7 +9,7 @@ rate (SLERP), so every pulse of a sweep can have its own pose.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -94,6 +94,8 @@ class Trajectory:
     """(K, 3) map frame [m]."""
     quaternion_xyzw: NDArray[np.float64]
     """(K, 4) unit quaternions."""
+    source: str = ""
+    """Where it comes from, for people: a file, or a named trajectory of a scene; logs that are fired keep it."""
 
     def __post_init__(self) -> None:
         """Check every number once."""
@@ -168,6 +170,18 @@ class Trajectory:
         """Way driven, along straight lines between the poses [m]."""
         return float(np.linalg.norm(np.diff(self.position_m, axis=0), axis=1).sum())
 
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """What a log says of the trajectory that it was fired along."""
+        return {
+            "source": self.source,
+            "poses": len(self),
+            "start_ns": self.start_ns,
+            "end_ns": self.end_ns,
+            "first_m": self.position_m[0].tolist(),
+            "last_m": self.position_m[-1].tolist(),
+        }
+
     def at(self, time_ns: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return position (N, 3) [m] and quaternion (N, 4) at (N,) times, integers in ns or floats in seconds.
 
@@ -203,7 +217,7 @@ class Trajectory:
         """Chain with a fixed mount on the inside: T_map_base @ T_base_sensor is T_map_sensor."""
         offset = rotation.rotate(self.quaternion_xyzw, mount.position_m)
         turned = rotation.multiply(self.quaternion_xyzw, np.broadcast_to(mount.quaternion_xyzw, (len(self), 4)))
-        return Trajectory(self.time_ns, self.position_m + offset, turned)
+        return Trajectory(self.time_ns, self.position_m + offset, turned, self.source)
 
     def equal(self, other: "Trajectory") -> bool:
         """Tell whether both hold the same times and poses."""

@@ -4,7 +4,8 @@
 import numpy as np
 from scipy.stats import norm
 
-from hedgerow import Log, Returns
+from hedgerow import Log, Returns, World
+from hedgerow.world import WorldSize
 
 
 def fan_directions(n, spread_deg=20.0):
@@ -42,20 +43,26 @@ def random_ranges(rng, n):
     return np.where(rng.random(n) < 0.1, np.inf, rng.uniform(2, 40, n))
 
 
-class NormalWorld:
+class NormalWorld(World):
     """Every beam returns from N(mean, sigma²), except a share of misses; knows its own density."""
 
     def __init__(self, mean_m=20.0, sigma_m=0.1, miss=0.0):
+        super().__init__()
         self.mean_m, self.sigma_m, self.miss = mean_m, sigma_m, miss
 
-    def fire(self, beams, seed=0):
+    has_likelihood = True
+
+    def returns(self, beams, shot):
         # One generator per pulse: the answer to a beam does not depend on which others are fired with it.
-        draws = np.array([np.random.default_rng([seed, p]).normal(size=2) for p in beams.pulse.tolist()]).reshape(-1, 2)
+        draws = np.array([np.random.default_rng([shot.seed, p]).normal(size=2) for p in beams.pulse.tolist()]).reshape(
+            -1, 2
+        )
         missed = draws[:, 1] < norm.ppf(self.miss)
         ranges = np.where(missed, np.inf, self.mean_m + self.sigma_m * draws[:, 0])
-        return Log(beams, Returns.from_arrays(ranges=ranges))
+        outside = (ranges < shot.min_range_m) | (ranges > shot.max_range_m)
+        return Returns.from_arrays(ranges=np.where(outside, np.inf, ranges))
 
-    def log_likelihood(self, log):
+    def log_likelihood(self, log, **more):
         r = log.returns.first_m.astype(np.float64)
         with np.errstate(divide="ignore"):
             missing = np.log(self.miss)
@@ -64,4 +71,4 @@ class NormalWorld:
         return np.where(np.isinf(r), missing, density)
 
     def size(self):
-        return {"elements": 1, "parameters": 3, "bytes": 24}
+        return WorldSize({"normal": 1}, 3, 24)

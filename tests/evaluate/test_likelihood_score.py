@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from known_logs import NormalWorld, log_of
 
-from hedgerow import InputError
+from hedgerow import InputError, Returns
 from hedgerow.evaluate import compare
 
 E = 0.001
@@ -22,8 +22,8 @@ def normal_log(n, sigma_m, miss=0.0, seed=0, **more):
 class Knows(NormalWorld):
     """Fires nothing (slow), but knows densities."""
 
-    def fire(self, beams, seed=0):
-        return log_of(np.full(len(beams), 20.0), beams.direction, beams.origin_m)
+    def returns(self, beams, shot):
+        return Returns.from_arrays(ranges=np.full(len(beams), 20.0))
 
 
 def test_the_true_world_scores_its_entropy():

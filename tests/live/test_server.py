@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from websockets.sync.client import connect
 
-from hedgerow import Beams, InputError, MissingPackage, Pose, Trajectory
+from hedgerow import Beams, InputError, MissingPackage, Pose, Trajectory, World
 from hedgerow.errors import SocketError
 from hedgerow.live import packages, protocol
 from hedgerow.live.client import Client
@@ -209,11 +209,11 @@ def test_several_clients_each_get_their_own_answers(server):
 def test_poses_beyond_the_backlog_drop_the_oldest_with_a_message(world, sensor):
     busy, go = threading.Event(), threading.Event()
 
-    class Slow:
-        def fire(self, beams, seed=0, *, sensor=None):
+    class Slow(World):
+        def returns(self, beams, shot):
             busy.set()
             go.wait(10)
-            return world.fire(beams, seed, sensor=sensor)
+            return world.returns(beams, shot)
 
     def requests():
         for k in range(5):
@@ -233,11 +233,11 @@ def test_poses_beyond_the_backlog_drop_the_oldest_with_a_message(world, sensor):
 
 
 def test_a_bug_while_firing_is_told_and_the_server_lives_on(world, sensor):
-    class Broken:
-        def fire(self, beams, seed=0, *, sensor=None):
-            if seed == 1:
+    class Broken(World):
+        def returns(self, beams, shot):
+            if shot.seed == 1:
                 raise RuntimeError("no luck")
-            return world.fire(beams, seed, sensor=sensor)
+            return world.returns(beams, shot)
 
     with SweepServer(Broken(), sensor, Address(port=0)) as server, Client(server.url) as client:
         with pytest.raises(InputError, match="the server failed with RuntimeError: no luck"):

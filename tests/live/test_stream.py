@@ -23,18 +23,22 @@ from hedgerow.stop import Stop
 WAY = hr.Trajectory.line((0, 0, 1), (1, 0, 1), 4.0)  # 0.25 s, room for two sweeps
 
 
-class Ready:
+class Ready(hr.SceneWorld):
     """A world that waits with its first answer until somebody listens."""
 
     def __init__(self, world):
-        self.world, self.listened = world, threading.Event()
+        super().__init__(world.scene)
+        self.listened = threading.Event()
 
-    def fire(self, beams, seed=0, *, sensor=None):
+    def returns(self, beams, shot):
         self.listened.wait(10)
-        return self.world.fire(beams, seed, sensor=sensor)
+        return super().returns(beams, shot)
+
+    def provenance(self):
+        return {"kind": "SceneWorld"}
 
 
-def streamed(world, sensor, **settings):
+def streamed(world, sensor, seed=0, noise=None, **settings):
     """Stream to a client; return the last sweep, the clouds that arrived by stamp, and what was said."""
     ready, said, told, done, clouds = Ready(world), [], threading.Event(), [], {}
 
@@ -43,7 +47,8 @@ def streamed(world, sensor, **settings):
         told.set()
 
     def run():
-        done.append(stream_drive(ready, sensor, WAY, address=Address(port=0), say=say, **settings))
+        simulation = hr.simulate(ready, sensor, WAY, seed=seed, noise=noise)
+        done.append(stream_drive(simulation, address=Address(port=0), say=say, **settings))
 
     thread = threading.Thread(target=run)
     thread.start()
@@ -61,7 +66,7 @@ def streamed(world, sensor, **settings):
 
 def test_what_is_streamed_recorded_and_fired_directly_is_the_same(tmp_path, world, sensor):
     last, clouds, said = streamed(world, sensor, seed=3, output=tmp_path / "a.parquet")
-    direct = sensor.degrade(world.fire(sensor.drive(WAY), 3, sensor=sensor), 3)
+    direct = hr.Log.concatenate(list(hr.simulate(world, sensor, WAY, seed=3)))
     assert hr.read_log(tmp_path / "a.parquet").equal(direct)
     assert last.equal(direct.select(sweep=1))
     [stamp_ns] = {int(last.beams.time_ns[0])} & set(clouds)  # the client may have come too late for the first
@@ -73,7 +78,7 @@ def test_what_is_streamed_recorded_and_fired_directly_is_the_same(tmp_path, worl
 def test_a_loop_goes_over_the_way_again_while_time_and_pulses_count_on(tmp_path, world, sensor):
     streamed(world, sensor, loop=True, n_sweeps=5, noise=False, output=tmp_path / "a.parquet")
     log = hr.read_log(tmp_path / "a.parquet")
-    direct = world.fire(sensor.drive(WAY), 0, sensor=sensor)
+    direct = hr.Log.concatenate(list(hr.simulate(world, sensor, WAY, noise=False)))
     first, again = log.select(sweep=[0, 1]), log.select(sweep=[2, 3])
     assert log.sweeps.tolist() == [0, 1, 2, 3, 4]
     assert first.equal(direct)
@@ -83,17 +88,19 @@ def test_a_loop_goes_over_the_way_again_while_time_and_pulses_count_on(tmp_path,
     assert not np.array_equal(again.returns.range_m, first.returns.range_m)  # new chances
 
 
-def test_without_a_loop_it_takes_no_more_sweeps_than_the_way_has_room_for(world, sensor):
+def test_only_a_loop_takes_a_number_of_sweeps_of_its_own(world, sensor):
     with pytest.raises(hr.InputError, match=r"n_sweeps: 3 asked for, but the trajectory of 0\.25 s has room for 2"):
-        stream_drive(world, sensor, WAY, n_sweeps=3, address=Address(port=0))
-    with pytest.raises(hr.InputError, match="n_sweeps: expected at least 1"):
-        stream_drive(world, sensor, WAY, n_sweeps=0, loop=True, address=Address(port=0))
+        hr.simulate(world, sensor, WAY, sweeps=3)
+    simulation = hr.simulate(world, sensor, WAY)
+    for settings in ({"n_sweeps": 0, "loop": True}, {"n_sweeps": 1}):
+        with pytest.raises(hr.InputError, match="n_sweeps: expected 1 or more, of a loop"):
+            stream_drive(simulation, address=Address(port=0), **settings)
 
 
 def test_a_busy_port_leaves_no_record(tmp_path, world, sensor):
     with Publisher(Address(port=0), "x") as taken, pytest.raises(SocketError, match="cannot listen there"):
         port = int(taken.url.rpartition(":")[2])
-        stream_drive(world, sensor, WAY, output=tmp_path / "a.parquet", address=Address(port=port))
+        stream_drive(hr.simulate(world, sensor, WAY), output=tmp_path / "a.parquet", address=Address(port=port))
     assert list(tmp_path.iterdir()) == []
 
 

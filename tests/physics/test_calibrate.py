@@ -10,7 +10,7 @@ from hedgerow.errors import InputError
 from hedgerow.physics import shapes
 from hedgerow.physics.calibrate import calibrate
 from hedgerow.physics.scatter import Selection, scatter_of
-from hedgerow.physics.vegetation import VegetationResponse, VegetationSettings
+from hedgerow.physics.vegetation import VegetationSettings
 from hedgerow.world import Scene, SceneWorld
 
 GRASS, WALL = 70, 50
@@ -115,7 +115,7 @@ def test_what_was_put_into_a_rough_scene_comes_out_again():
     world = bushes()
     beams = scan(n_rings=16, n_azimuths=250, sweeps=4)
     settings = VegetationSettings(labels=(GRASS,), mean_m=0.4, sigma_m=0.7)
-    log = VegetationResponse(world, settings).fire(beams, seed=5)
+    log = world.with_vegetation(settings).fire(beams, seed=5)
     found = calibrate(log, PICK, simulated=world, seed=5)
     assert found.simulated.own_variance_m2 > 0.1  # rough by itself
     n = found.measured.n
@@ -131,7 +131,7 @@ def test_what_was_put_into_a_rough_scene_comes_out_again():
 def test_a_simulated_log_serves_like_the_scene_and_other_beams_give_no_offset():
     world = bushes()
     beams = scan(sweeps=3)
-    log = VegetationResponse(world, VegetationSettings(labels=(GRASS,), mean_m=0.4, sigma_m=0.5)).fire(beams, seed=1)
+    log = world.with_vegetation(VegetationSettings(labels=(GRASS,), mean_m=0.4, sigma_m=0.5)).fire(beams, seed=1)
     by_scene = calibrate(log, PICK, simulated=world)
     by_log = calibrate(log, PICK, simulated=world.fire(beams))
     assert by_log == by_scene
@@ -212,9 +212,7 @@ def test_what_cannot_be_measured_is_refused():
 
 def test_a_scene_of_another_map_is_refused():
     class Elsewhere(SceneWorld):
-        def fire(self, beams, seed=0, **more):
-            log = super().fire(beams, seed, **more)
-            return hr.Log(log.beams, log.returns, map_origin_m=np.array([1000.0, 0, 0]))
+        map_origin_m = np.array([1000.0, 0, 0])
 
-    with pytest.raises(InputError, match="its map begins at"):
+    with pytest.raises(InputError, match="the world's map begins at"):
         calibrate(noisy_log(), PICK, simulated=Elsewhere(bushes().scene))

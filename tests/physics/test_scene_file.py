@@ -10,7 +10,7 @@ from scene_texts import GOOD, write_scene
 from hedgerow.errors import FileError, InputError
 from hedgerow.physics.scene_file.lines import line_of, toml_lines
 from hedgerow.physics.scene_file.read import scene_names
-from hedgerow.physics.site import check_scene, load_site
+from hedgerow.physics.site import load_site, open_scene
 
 
 def refusal(tmp_path, old, new, build=False) -> str:
@@ -18,7 +18,7 @@ def refusal(tmp_path, old, new, build=False) -> str:
     assert GOOD.count(old) >= 1
     path = write_scene(tmp_path, GOOD.replace(old, new, 1))
     with pytest.raises(FileError) as caught:
-        (load_site if build else check_scene)(path)
+        (load_site if build else open_scene)(path)
     message = str(caught.value)
     assert message.startswith(str(path))
     assert "\n" not in message
@@ -153,42 +153,42 @@ def test_what_only_shows_while_building_is_refused_with_its_line(tmp_path, old, 
 
 def test_missing_and_damaged_files_are_refused(tmp_path):
     with pytest.raises(FileError, match=r"nowhere.toml: no such scene file"):
-        check_scene(tmp_path / "nowhere.toml")
+        open_scene(tmp_path / "nowhere.toml")
     with pytest.raises(FileError, match=r"own.toml: not valid TOML: .*line 1"):
-        check_scene(write_scene(tmp_path, "a = = 3"))
+        open_scene(write_scene(tmp_path, "a = = 3"))
     with pytest.raises(FileError, match=r"own.yaml: not valid YAML: .*line 2"):
-        check_scene(write_scene(tmp_path, "a: 1\n b: 2: 3", "own.yaml"))
+        open_scene(write_scene(tmp_path, "a: 1\n b: 2: 3", "own.yaml"))
     with pytest.raises(FileError, match=r"own.yaml: not valid YAML: line 2: a comes twice"):
-        check_scene(write_scene(tmp_path, "a: 1\na: 2", "own.yaml"))
+        open_scene(write_scene(tmp_path, "a: 1\na: 2", "own.yaml"))
     with pytest.raises(FileError, match=r"own.yaml: expected tables at the top"):
-        check_scene(write_scene(tmp_path, "- 1", "own.yaml"))
+        open_scene(write_scene(tmp_path, "- 1", "own.yaml"))
     (tmp_path / "x.png").write_bytes(b"1")
     with pytest.raises(FileError, match=r"x.png: no scene file; expected the suffix .toml, .yaml, .yml"):
-        check_scene(tmp_path / "x.png")
+        open_scene(tmp_path / "x.png")
     with pytest.raises(InputError, match=r"'cortyard' is no file and no shipped scene; did you mean courtyard\?"):
-        check_scene("cortyard")
+        open_scene("cortyard")
 
 
 def test_yaml_says_the_same_as_toml_and_points_at_lines(tmp_path):
     yaml = json.dumps(tomllib.loads(GOOD), indent=1)  # JSON is YAML
-    assert check_scene(write_scene(tmp_path, yaml, "own.yaml"))[1] == check_scene(write_scene(tmp_path))[1]
+    assert open_scene(write_scene(tmp_path, yaml, "own.yaml")).file == open_scene(write_scene(tmp_path)).file
     text = "terrain:\n  size_m: [9, 9]\nscatter:\n  a:\n    what: b\n    count: -1\n"
     with pytest.raises(FileError, match=r"own.yaml, line 6: scatter.a.count: input should be greater"):
-        check_scene(write_scene(tmp_path, text, "own.yaml"))
+        open_scene(write_scene(tmp_path, text, "own.yaml"))
     with pytest.raises(FileError, match=r"own.yaml, line 2: terrain.size_m\[1\]: input should be greater"):
-        check_scene(write_scene(tmp_path, "terrain:\n  size_m: [9, -9]\n", "own.yaml"))
+        open_scene(write_scene(tmp_path, "terrain:\n  size_m: [9, -9]\n", "own.yaml"))
 
 
 def test_values_are_set_from_outside(tmp_path):
     path = write_scene(tmp_path)
-    _, file = check_scene(path, {"n_bushes": 3, "scatter.grass.density_per_m2": 2.5, "seed": 9})
+    file = open_scene(path, {"n_bushes": 3, "scatter.grass.density_per_m2": 2.5, "seed": 9}).file
     assert (file.scatter["bushes"].count, file.scatter["grass"].density_per_m2, file.seed) == (3, 2.5, 9)
     with pytest.raises(InputError, match="set: the scene has no parameter 'n_trees'; it has n_bushes"):
-        check_scene(path, {"n_trees": 3})
+        open_scene(path, {"n_trees": 3})
     with pytest.raises(InputError, match=r"set: 'about.x' leads through about, which is no table"):
-        check_scene(path, {"about.x": 3})
+        open_scene(path, {"about.x": 3})
     with pytest.raises(FileError, match=r"scatter.grass.density_per_m2: input should .* \(as set from outside\)"):
-        check_scene(path, {"scatter.grass.density_per_m2": -1})
+        open_scene(path, {"scatter.grass.density_per_m2": -1})
 
 
 def test_lines_are_found_past_strings_lists_and_comments():
@@ -203,7 +203,7 @@ def test_lines_are_found_past_strings_lists_and_comments():
 
 @pytest.mark.parametrize("name", scene_names())
 def test_every_shipped_scene_is_right(name):
-    _, file = check_scene(name)
+    file = open_scene(name).file
     assert file.about
     assert file.trajectories
 

@@ -10,7 +10,9 @@ from scipy import stats
 import hedgerow as hr
 from hedgerow.errors import FileError, InputError
 from hedgerow.physics import shapes
-from hedgerow.physics.vegetation import NEAREST_M, VegetationResponse, VegetationSettings
+from hedgerow.physics.receiver import BeamSettings
+from hedgerow.physics.vegetation import NEAREST_M, VegetationSettings
+from hedgerow.physics.world import PhysicsWorld
 from hedgerow.world import Gaussians, LearnedWorld, Points, Scene, SceneWorld, Triangles
 
 GRASS, SHRUB, WALL = 70, 71, 50
@@ -36,7 +38,7 @@ def along_x(n=N, **more):
 
 
 def respond(world, **settings):
-    return VegetationResponse(world, VegetationSettings(**({"labels": (GRASS,)} | settings)))
+    return world.with_vegetation(VegetationSettings(**({"labels": (GRASS,)} | settings)))
 
 
 def test_noise_before_nothing_is_normal():
@@ -231,15 +233,13 @@ def test_worlds_that_cannot_be_looked_through_are_refused(tmp_path):
     learned().save(tmp_path / "site.world")
     with pytest.raises(InputError, match="a TiledWorld has no scene"):
         respond(hr.load_world(tmp_path / "site.world", resident_tiles=2))
-    dual = respond(planes((10, GRASS)), dual=True)
-    with pytest.raises(InputError, match="2 returns per pulse"):
-        respond(dual).fire(along_x(3))
+    with pytest.raises(InputError, match="5 returns per pulse"):
+        respond(PhysicsWorld(planes((10, GRASS)).scene, BeamSettings(mode="all"))).fire(along_x(3))
 
 
 class WithoutLabels(SceneWorld):
-    def fire(self, beams, seed=0, **more):
-        log = super().fire(beams, seed, **more)
-        return log.with_returns(hr.Returns(log.returns.range_m))
+    def returns(self, beams, shot):
+        return hr.Returns(super().returns(beams, shot).range_m)
 
 
 def test_a_world_without_labels_is_refused():

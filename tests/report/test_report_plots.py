@@ -79,11 +79,13 @@ def test_range_plot_shows_the_shares_of_all_beams():
 
 
 def test_likelihood_plot_has_logarithmic_axes_and_all_beams():
-    class Certain:
-        def fire(self, beams, seed=0):
-            return hr.Log(beams, hr.Returns.from_arrays(ranges=np.full(len(beams), 5.0)))
+    class Certain(hr.World):
+        has_likelihood = True
 
-        def log_likelihood(self, log):
+        def returns(self, beams, shot):
+            return hr.Returns.from_arrays(ranges=np.full(len(beams), 5.0))
+
+        def log_likelihood(self, log, **more):
             return np.zeros(len(log))
 
     real = ring_log([5.0] * 8)

@@ -7,9 +7,9 @@ from numpy.testing import assert_allclose
 from stages import bush_world, fan, layer
 
 import hedgerow as hr
+from hedgerow.inputs import Place
 from hedgerow.view.web.layers import recorded
 from hedgerow.view.web.opening import open_stage, way_of
-from hedgerow.view.web.sites import SiteToFire
 
 
 def test_a_log_and_a_world_become_a_recording_a_firing_and_shapes(tmp_path):
@@ -59,7 +59,7 @@ def test_the_heading_is_level_and_along_the_way(tmp_path, step_m, heading):
 
 
 def test_a_wrong_path_is_told_before_a_scene_is_built(tmp_path, monkeypatch):
-    monkeypatch.setattr(SiteToFire, "load", lambda *_: pytest.fail("the scene was built"))
+    monkeypatch.setattr(Place, "open", lambda *_: pytest.fail("the scene was built"))
     (tmp_path / "text.docx").write_text("hello")
     with pytest.raises(hr.errors.FileError, match=r"text\.docx: unknown kind"):
         open_stage(["trail", tmp_path / "text.docx"])

@@ -13,7 +13,7 @@ from hedgerow.view.web.colours import colour, robust_limits, scale
 from hedgerow.view.web.frame import Choice, make_frame
 from hedgerow.view.web.kept import Kept
 from hedgerow.view.web.labels import UNKNOWN, label_colour, label_name
-from hedgerow.view.web.layers import limited, named_apart
+from hedgerow.view.web.layers import named_apart
 from hedgerow.view.web.stage import Stage
 
 # ---- sweeps ---------------------------------------------------------------------------------------------------
@@ -155,16 +155,6 @@ def test_simulated_returns_beyond_the_limits_of_the_log_are_not_shown():
     stage = stage_of(real, world=wall_world(x_m=20.0))
     assert not stage.sweep(1, 0).returns.hit.any()
     assert stage.sweep(1, 0).max_range_m == 8.0
-
-
-def test_of_several_returns_those_within_the_limits_move_up():
-    beams = {"origins": (0, 0, 0), "directions": [[1, 0, 0], [0, 1, 0]]}
-    ranges, labels = [[1.0, 5.0, 20.0], [6.0, 7.0, np.inf]], [[1, 2, 3], [4, 5, 0]]
-    simulated = Log.from_arrays(**beams, ranges=ranges, labels=labels, max_range_m=50)
-    real = Log.from_arrays(**beams, ranges=[4.0, 4.0], min_range_m=2.0, max_range_m=10.0)
-    returns = limited(simulated, real).returns
-    assert_array_equal(returns.range_m, np.array([[5, np.inf, np.inf], [6, 7, np.inf]], dtype=np.float32))
-    assert_array_equal(returns.label, [[2, 0, 0], [4, 5, 0]])
 
 
 def test_later_returns_of_a_pulse_have_no_beam_error():

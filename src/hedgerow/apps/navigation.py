@@ -22,11 +22,10 @@ from hedgerow.apps.planner import plan
 from hedgerow.apps.vehicle import STAND, Command, Ground, Motion, VehicleSettings, follow, move, stand_on
 from hedgerow.errors import InputError
 from hedgerow.frames import Pose, Trajectory
-from hedgerow.log import Beams, Log
+from hedgerow.log import Log
 from hedgerow.sensor import Sensor
-from hedgerow.sensor.aim import Aim
-from hedgerow.sensor.driving import Drive
 from hedgerow.sensor.pattern_config import Part, Positive
+from hedgerow.simulate import fire_sweep
 from hedgerow.world import World
 
 
@@ -238,18 +237,23 @@ class _Robot:
 
     def _see(self) -> Log | None:
         """Fire the sweeps that ended within this step, each pulse from the pose of its own instant."""
-        sweeps: list[Beams] = []
+        sweeps: list[Log] = []
         # Only the last poses matter; a sweep may have begun some steps ago.
         n_poses = int(np.ceil(self.sensor.sweep_s / self.settings.step_s)) + 3
         recent = Trajectory.from_poses(self.times_ns[-n_poses:], self.poses[-n_poses:])
-        drive = Drive(
-            self.sensor.config, self.sensor.pattern, recent, self.mount, 0, 1, Aim("exact", False, self.seed), threads=0
-        )
         while (self.next_sweep + 1) * self.sensor.sweep_s <= self.times_ns[-1] * 1e-9 + 1e-6:
             if self.next_sweep % self.settings.sweep_stride == 0:
-                sweeps.append(drive.sweep(self.next_sweep))
+                sweeps.append(
+                    fire_sweep(
+                        self.world,
+                        self.sensor,
+                        recent,
+                        self.next_sweep,
+                        self.sensor.pattern.start_ns(self.next_sweep),
+                        seed=self.seed,
+                        noise=self.settings.noise,
+                        mount=self.mount,
+                    )
+                )
             self.next_sweep += 1
-        if not sweeps:
-            return None
-        log = self.world.fire(Beams.concatenate(sweeps), self.seed, sensor=self.sensor)
-        return self.sensor.degrade(log, self.seed) if self.settings.noise else log
+        return Log.concatenate(sweeps) if sweeps else None

@@ -9,6 +9,7 @@ from cyclopts import App, Parameter
 from hedgerow.cli.app import app, out, print_table
 
 if TYPE_CHECKING:
+    from hedgerow.io.source import LogSource
     from hedgerow.physics.calibrate import Calibration
     from hedgerow.world import World
 
@@ -57,24 +58,31 @@ def vegetation(
     """
     from math import radians
 
-    import hedgerow as hr
     from hedgerow.errors import InputError
+    from hedgerow.inputs import open_log, open_place
     from hedgerow.physics.calibrate import Selection
     from hedgerow.physics.calibrate import calibrate as measure
-    from hedgerow.progress import progress_bar
+    from hedgerow.progress import progress_bar, stage_bar
+    from hedgerow.sensor import Sensor
 
     if scene is not None and simulated is not None:
         raise InputError("--scene, --simulated: give one of the two, not both")
     if box is None and not label:
         raise InputError("--box, --label: give one, to say which returns are vegetation")
     selection = Selection(box, tuple(label or ()))
-    recording = hr.open_log(log)
-    other = None if simulated is None else hr.open_log(simulated)
+    recording = open_log(log, "calibrate")
+    other: LogSource | World | None = None
+    if simulated is not None:
+        other = open_log(simulated, "calibrate")
+    elif scene is not None:
+        sensor = Sensor.of(recording)  # its wavelength, and the shape of its pulses
+        with stage_bar() as stages:
+            other = open_place(scene, "calibrate").open(sensor, progress=stages).world
     with progress_bar("measuring", recording.n_beams) as progress:
         found = measure(
             recording,
             selection,
-            simulated=other if scene is None else _world(scene),
+            simulated=other,
             window_rad=radians(window_deg),
             seed=seed,
             progress=progress,
@@ -86,15 +94,6 @@ def vegetation(
     if output is not None:
         found.save(output, source=str(log))
         out.print(f"wrote {output}, for returns labelled {', '.join(map(str, found.settings().labels))}")
-
-
-def _world(scene: str) -> "World":
-    from hedgerow.physics.site import load_site
-    from hedgerow.world import is_world, load_world
-
-    if is_world(scene):
-        return load_world(scene)
-    return load_site(scene).world()
 
 
 def _rows(found: "Calibration") -> list[list[str]]:

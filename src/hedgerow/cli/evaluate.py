@@ -13,10 +13,9 @@ from hedgerow.cli.app import app, out, print_scores
 if TYPE_CHECKING:
     from hedgerow.evaluate import Comparison
     from hedgerow.io.source import LogSource
-    from hedgerow.world import LearnedWorld
-    from hedgerow.world.tiled import TiledWorld
+    from hedgerow.world import World
 
-    Source = LogSource | LearnedWorld | TiledWorld
+    Source = LogSource | World
 
 
 @app.command
@@ -36,7 +35,7 @@ def compare(
     real
         the real log, best one that the worlds were not learned from
     simulated
-        one or more worlds (folders with a world.toml), at which the real log's beams are fired, or logs of these beams
+        one or more learned worlds or scenes, at which the real log's beams are fired, or logs of these beams
     report
         also write tables, plots and pictures to this HTML file, as hedgerow report does
     json
@@ -75,7 +74,7 @@ def report(
     real
         the real log, best one that the worlds were not learned from
     simulated
-        one or more worlds (folders with a world.toml), at which the real log's beams are fired, or logs of these beams
+        one or more learned worlds or scenes, at which the real log's beams are fired, or logs of these beams
     output
         the HTML file to write
     title
@@ -107,12 +106,18 @@ def _compared(
 ) -> "tuple[LogSource, dict[str, Source], Comparison]":
     import hedgerow as hr
     from hedgerow.errors import InputError
-    from hedgerow.progress import progress_bar
+    from hedgerow.inputs import PLACES, open_log, open_simulated, require_kind
+    from hedgerow.progress import progress_bar, stage_bar
+    from hedgerow.sensor import Sensor
 
-    log = hr.open_log(real)
+    log = open_log(real, "compare")
     if sweep is not None and sweep not in log.sweeps:
         raise InputError(f"--sweep {sweep}: {real} has no such sweep; it has {log.sweeps.min()} to {log.sweeps.max()}")
-    sources = {_name(path, simulated): _opened(path) for path in simulated}
+    for path in simulated:
+        require_kind(path, ("log", *PLACES), "compare")  # before any scene is built
+    sensor = Sensor.of(log)
+    with stage_bar() as stages:
+        sources = {_name(path, simulated): open_simulated(path, "compare", sensor, stages) for path in simulated}
     with progress_bar("comparing", log.n_beams) as progress:
         return log, sources, hr.compare(log, sources, seed=seed, progress=progress)
 
@@ -142,13 +147,6 @@ def _write_page(
     command = shlex.join(["hedgerow", *sys.argv[1:]])
     write_report(path, scores, log, sources, title=title, sweep=sweep, seed=seed, commands=[command])
     out.print(f"wrote {path}; open it in a browser")
-
-
-def _opened(path: Path) -> "Source":
-    from hedgerow.io import open_log
-    from hedgerow.world import is_world, load_world
-
-    return load_world(path) if is_world(path) else open_log(path)
 
 
 def _name(path: Path, paths: list[Path]) -> str:

@@ -2,21 +2,18 @@
 """The command that fires a sensor through a scene or a learned world, sweep by sweep."""
 
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from hedgerow.cli.app import app, out, settings_of
 
 if TYPE_CHECKING:
-    from hedgerow.frames import Trajectory
+    from hedgerow.inputs import Place
     from hedgerow.log import Log
     from hedgerow.physics.receiver import BeamSettings
-    from hedgerow.physics.vegetation import SolidWorld
-    from hedgerow.sensor import Sensor
-    from hedgerow.world import World
+    from hedgerow.simulate import Simulation
 
 
 @app.command
@@ -51,7 +48,8 @@ def fire(
     scene
         a shipped scene, for example trail (hedgerow scenes lists them), a scene file (.toml, .yaml), or a learned world
     output
-        the log to write: a .parquet file, or a folder for a long one; not needed with --live
+        the log to write; its suffix says the format (hedgerow convert --formats lists them), a folder without one is
+        Parquet in parts; not needed with --live
     sensor
         a name of the catalogue, for example hdl-64e, or a TOML file; default: the scene's
     trajectory
@@ -89,8 +87,11 @@ def fire(
     port
         with --live: where to listen; 0 takes a free one
     """
+    from hedgerow.inputs import open_place
     from hedgerow.live.publisher import Address
-    from hedgerow.physics.vegetation import VegetationResponse, VegetationSettings
+    from hedgerow.physics.vegetation import VegetationSettings
+    from hedgerow.progress import stage_bar
+    from hedgerow.simulate import simulate
     from hedgerow.view.sweep import draw_sweep
 
     # Before the scene is built, which can take minutes: all that can be refused without it.
@@ -99,35 +100,39 @@ def fire(
     if live:
         address.require_free()
     scatter = None if response is None else VegetationSettings.load(response)
-    changes = settings_of(settings)
-    lidar = sensor_for(scene, sensor, rate_hz, changes)
-    chosen = _chosen(trajectory, _passes(scene, changes), pose_rate_hz)
-    beam = {name: value for name, value in {"sub_rays": sub_rays, "mode": mode}.items() if value is not None}
-    world, passes = world_for(scene, lidar, scene_seed, changes, beam)
-    if scatter is not None:
-        world = VegetationResponse(cast("SolidWorld", world), scatter)  # it says which worlds it cannot look through
-    way = passes[chosen] if isinstance(chosen, str) else chosen
+    place = open_place(scene, "fire", settings_of(settings), scene_seed)
+    lidar = place.sensor(sensor, rate_hz)
+    chosen = place.choose_trajectory(trajectory, pose_rate_hz)
+    beam = beam_settings(place, sub_rays, mode)
+    with stage_bar() as progress:
+        world, trajectories, summary = place.open(lidar, settings=beam, progress=progress)
+    out.print(summary)
+    way = trajectories[chosen] if isinstance(chosen, str) else chosen
+    simulation = simulate(
+        world.with_vegetation(scatter),
+        lidar,
+        way,
+        seed=seed,
+        sweeps=None if loop else sweeps,
+        start_s=start_s,
+        noise=noise,
+    )
     if live:
         from hedgerow.live.stream import stream_drive
 
         shown, _ = stream_drive(
-            world,
-            lidar,
-            way,
+            simulation,
             address=address,
             output=output,
-            start_s=start_s,
-            n_sweeps=sweeps,
             loop=loop,
-            seed=seed,
-            noise=noise,
+            n_sweeps=sweeps if loop else None,
             say=out.print,
         )
     else:
         assert output is not None  # checked above
-        shown = _fire(world, lidar, way, output, start_s, sweeps, seed, noise)
+        shown = _fire(simulation, output)
     if picture is not None:
-        title = f"{lidar.name} in {Path(scene).stem}, sweep {shown.beams.sweep[0]}"
+        title = f"{lidar.name} in {place.name}, sweep {shown.beams.sweep[0]}"
         draw_sweep(shown, picture, title, half_m=_reach_m(shown))
         out.print(f"drew {picture}")
 
@@ -135,9 +140,12 @@ def fire(
 def _require_output(output: Path | None, picture: Path | None, live: bool, loop: bool) -> None:
     from hedgerow.errors import InputError
     from hedgerow.io.atomic import require_folder
+    from hedgerow.io.formats import format_of
 
     if output is None and not live:
         raise InputError("--output: give the log to write, for example -o drive.parquet, or --live")
+    if output is not None:
+        format_of(output, None, reading=False)
     if loop and not live:
         raise InputError("--loop: only with --live")
     for path in (output, picture):
@@ -153,113 +161,46 @@ def _reach_m(log: "Log") -> float:
     return float(np.clip(1.1 * np.percentile(range_m, 98), 0.5, 28)) if len(range_m) else 28.0
 
 
-def _is_learned(scene: str) -> bool:
-    from hedgerow.world import is_world
+def beam_settings(place: "Place", sub_rays: int | None, mode: str | None) -> "BeamSettings | None":
+    """Check how pulses are sampled and received; only scenes can be told.
 
-    return is_world(scene)
-
-
-def sensor_for(scene: str, name: str | None, rate_hz: float | None, changes: Mapping[str, Any]) -> "Sensor":
-    """Return the sensor that was named, or the scene's own."""
-    from hedgerow.errors import InputError
-    from hedgerow.physics.site import check_scene
-    from hedgerow.sensor import Sensor
-
-    if name is None:
-        if _is_learned(scene):
-            raise InputError("--sensor: a learned world names none; give one, for example --sensor hdl-64e")
-        name = check_scene(scene, changes)[1].sensor
-    return Sensor.load(name, rate_hz) if name.lower().endswith(".toml") else Sensor.named(name, rate_hz)
-
-
-def world_for(
-    scene: str, lidar: "Sensor", seed: int | None, changes: Mapping[str, Any], beam: Mapping[str, Any]
-) -> tuple["World", dict[str, "Trajectory"]]:
-    """Build the scene, or open the learned world, and return it with its named passes."""
-    from hedgerow.errors import InputError
-    from hedgerow.physics.site import load_site
-    from hedgerow.progress import stage_bar
-    from hedgerow.world import load_world
-
-    if _is_learned(scene):
-        if changes or beam or seed is not None:
-            raise InputError("--set, --scene-seed, --sub-rays, --mode: only for scenes, and this is a learned world")
-        return load_world(scene), {}
-    settings = _beam_settings(beam)
-    start = time.perf_counter()
-    with stage_bar() as progress:
-        wavelength_nm = lidar.config.beam.wavelength_nm
-        site = load_site(scene, wavelength_nm=wavelength_nm, seed=seed, set=changes, progress=progress)
-    out.print(f"built {site.name}: {site.n_triangles:,} triangles in {time.perf_counter() - start:.1f} s")
-    return site.world(settings), site.trajectories
-
-
-def _beam_settings(values: Mapping[str, Any]) -> "BeamSettings":
+    Raises:
+        InputError: a value is wrong, or the place is a learned world, whose elements hold the width of the beam.
+    """
     from pydantic import ValidationError
 
     from hedgerow import complaint
     from hedgerow.errors import InputError
     from hedgerow.physics.receiver import BeamSettings
 
+    values: dict[str, Any] = {"sub_rays": sub_rays, "mode": mode}
+    given = {name: value for name, value in values.items() if value is not None}
+    if given and place.plan is None:
+        raise InputError(f"--sub-rays, --mode: only for scenes, and {place.given} is a learned world")
     try:
-        return BeamSettings(**values)
+        return BeamSettings(**given) if given else None
     except ValidationError as error:
         raise InputError(complaint.sentence(error)) from None
 
 
-def _passes(scene: str, changes: Mapping[str, Any]) -> list[str]:
-    """Name the passes of a scene, which is not built for that."""
-    from hedgerow.physics.site import check_scene
-
-    return [] if _is_learned(scene) else list(check_scene(scene, changes)[1].trajectories)
-
-
-def _chosen(name: str | None, passes: list[str], pose_rate_hz: float | None) -> "Trajectory | str":
-    """Return the trajectory of a file, or the name of a pass."""
-    from hedgerow.errors import InputError
-    from hedgerow.io import read_trajectory
-
-    wanted = name or next(iter(passes), "")
-    if wanted in passes:
-        return wanted
-    if not wanted or not Path(wanted).exists():
-        known = f"its passes are {', '.join(passes)}" if passes else "it has no named passes"
-        raise InputError(f"--trajectory {wanted}: give a pass of the scene or a file of poses; {known}")
-    return read_trajectory(wanted, rate_hz=pose_rate_hz)
-
-
-def _fire(
-    world: "World",
-    lidar: "Sensor",
-    way: "Trajectory",
-    output: Path,
-    start_s: float,
-    sweeps: int | None,
-    seed: int,
-    noise: bool | None,
-) -> "Log":
-    """Fire sweep by sweep into a file and return the middle sweep."""
-    from hedgerow.io.parquet_writer import LogWriter
-    from hedgerow.live.sweeps import fired
+def _fire(simulation: "Simulation", output: Path) -> "Log":
+    """Fire sweep by sweep into a log of any format and return the middle sweep."""
+    from hedgerow.io import open_sink
     from hedgerow.progress import progress_bar
-    from hedgerow.sensor.driving import extent
 
-    _, n = extent(lidar.pattern, way, start_s, None, sweeps)
+    lidar, n = simulation.sensor, len(simulation)
     middle: Log | None = None
     n_pulses = n_hits = 0
     start = time.perf_counter()
-    with LogWriter(output) as writer, progress_bar("firing", n) as progress:
-        for number, beams in enumerate(lidar.drive_sweeps(way, start_s=start_s, n_sweeps=n)):
-            log = fired(world, lidar, beams, seed, noise)
-            writer.append(log)
+    with open_sink(output, trajectory=simulation.trajectory) as sink, progress_bar("firing", n) as progress:
+        for number, log in enumerate(simulation):
+            sink.append(log)
             n_pulses += len(log)
-            n_hits += (
-                int(log.returns.hit.any(axis=-1).sum()) if log.returns.hit.ndim > 1 else int(log.returns.hit.sum())
-            )
+            n_hits += int((log.returns.first_m < float("inf")).sum())
             middle = log if number == n // 2 else middle
             progress(number + 1)
     took_s = time.perf_counter() - start
-    assert middle is not None  # extent() gives at least one sweep
+    assert middle is not None  # a simulation has at least one sweep
     out.print(
         f"fired {n_pulses:,} pulses ({lidar.name}, {n} sweeps, {n * lidar.sweep_s:.1f} s) in {took_s:.1f} s: "
         f"{n * lidar.sweep_s / took_s:.2f} times real time, {n_hits / n_pulses:.1%} returned"

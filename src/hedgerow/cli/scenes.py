@@ -36,17 +36,17 @@ def scenes(
         values of its parameters or fields, each NAME=VALUE
     """
     from hedgerow.physics.scene_file.read import scene_names
-    from hedgerow.physics.site import check_scene, load_site
+    from hedgerow.physics.site import open_scene
     from hedgerow.progress import stage_bar
     from hedgerow.view.site import draw_site
 
     if scene is None:
-        print_table(("scene", "what it shows"), [[name, _first(check_scene(name)[1].about)] for name in scene_names()])
+        print_table(("scene", "what it shows"), [[name, _first(open_scene(name).file.about)] for name in scene_names()])
         out.print("hedgerow scenes NAME builds one and draws it")
         return
     start = time.perf_counter()
     with stage_bar() as progress:
-        site = load_site(scene, seed=seed, set=settings_of(settings), progress=progress)
+        site = open_scene(scene, settings_of(settings)).build(seed=seed, progress=progress)
     _print_site(site, time.perf_counter() - start)
     path = picture or Path(f"{site.name}.png")
     draw_site(site, path)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from hedgerow.cli.app import app, out, settings_of
-from hedgerow.cli.fire import sensor_for, world_for
+from hedgerow.cli.fire import beam_settings
 
 if TYPE_CHECKING:
     from hedgerow.live.server import SweepServer
@@ -57,17 +57,21 @@ def serve(
     settings
         values of the scene's parameters or fields, each NAME=VALUE
     """
+    from hedgerow.inputs import open_place
     from hedgerow.live.publisher import Address
     from hedgerow.live.server import SweepServer, require_room
+    from hedgerow.progress import stage_bar
     from hedgerow.stop import Stop
 
     address = Address(host, port)
     address.require_free()  # before the scene is built
     require_room(max_waiting)
-    changes = settings_of(settings)
-    lidar = sensor_for(site, sensor, rate_hz, changes)
-    beam = {name: value for name, value in {"sub_rays": sub_rays, "mode": mode}.items() if value is not None}
-    world, _ = world_for(site, lidar, scene_seed, changes, beam)
+    place = open_place(site, "serve", settings_of(settings), scene_seed)
+    lidar = place.sensor(sensor, rate_hz)
+    beam = beam_settings(place, sub_rays, mode)
+    with stage_bar() as progress:
+        world, _, summary = place.open(lidar, settings=beam, progress=progress)
+    out.print(summary)
     with Stop() as stop, SweepServer(world, lidar, address, noise=noise, max_waiting=max_waiting) as server:
         out.print(f"serving {site} seen by {lidar.name} at {server.url}: poses in on /pose, sweeps out on /points")
         said = 0

@@ -10,19 +10,17 @@ from hedgerow.cli.app import app, out, print_pairs, print_table
 
 
 @app.command
-def info(file: Path, /) -> None:
-    """Say what is in a file or folder: a log of any format (hedgerow convert --formats), a trajectory or a world.
+def info(what: str, /) -> None:
+    """Say what something is: a log of any format, a trajectory, a learned world, a scene or a sensor.
 
     Parameters
     ----------
-    file
-        for example drive.parquet, a KITTI drive folder, poses.tum, or site.world
+    what
+        for example drive.parquet, a KITTI drive folder, poses.tum, site.world, trail or hdl-64e
     """
-    from hedgerow.io.describe import describe
-    from hedgerow.world import is_world
-    from hedgerow.world.describe import describe_world
+    from hedgerow.inputs import describe
 
-    print_pairs((describe_world(file) if is_world(file) else describe(file)).items())
+    print_pairs(describe(what))
 
 
 @app.command(usage="Usage: hedgerow sensors [OPTIONS] [NAME]")
@@ -44,15 +42,15 @@ def sensors(
     picture
         where to draw the scan pattern; default: NAME.png in this folder
     """
-    from hedgerow.sensor import Sensor, describe
+    from hedgerow.inputs import open_sensor
+    from hedgerow.sensor import describe
     from hedgerow.sensor.picture import draw_pattern
 
     if name is None:
         print_table(describe.COLUMNS, [list(row.values()) for row in describe.catalogue_rows()])
         out.print("hedgerow sensors NAME shows one of them with its scan pattern")
         return
-    is_file = name.lower().endswith(".toml")
-    sensor = Sensor.load(name, rate_hz) if is_file else Sensor.named(name, rate_hz)
+    sensor = open_sensor(name, rate_hz)
     path = picture or Path(f"{sensor.name}.png")
     draw_pattern(sensor, path)
     print_pairs(describe.details(sensor))

@@ -37,10 +37,12 @@ def learn(
         parameters of the model, each NAME=VALUE, of a group GROUP.NAME=VALUE; hedgerow models NAME lists them
     """
     import hedgerow as hr
+    from hedgerow.inputs import require_kind
     from hedgerow.io.atomic import require_place
     from hedgerow.progress import stage_bar
 
     require_place(world, folder=True)
+    require_kind(log, ("log",), "learn")
     start = time.perf_counter()
     parameters = settings_of(settings) | ({} if budget is None else {"budget": budget})
     with stage_bar() as progress:

@@ -15,9 +15,10 @@ from hedgerow.errors import InputError
 from hedgerow.evaluate.config import CompareSettings, settings_from
 from hedgerow.evaluate.judge import judge
 from hedgerow.evaluate.scores import Comparison, Scores
-from hedgerow.evaluate.sources import Fires, HasSweeps, Recording, Simulated, answers_of, size_of, sweeps_of
+from hedgerow.evaluate.sources import HasSweeps, Recording, Simulated, answers_of, size_of, sweeps_of
 from hedgerow.evaluate.tally import Tally
 from hedgerow.log import Log
+from hedgerow.world import World
 
 Progress = Callable[[int], object]
 """Called after each sweep with the number of real beams done."""
@@ -111,11 +112,11 @@ def _require_end(answers: Iterator[object]) -> None:
 
 
 def _require_kinds(real: Recording, simulated: Mapping[str, Simulated]) -> None:
-    if isinstance(real, Fires) and not isinstance(real, HasSweeps):
+    if isinstance(real, World):
         raise InputError("real: is a world; the first argument of compare is the real log")
     for name, source in simulated.items():
         given = cast("object", source)
-        if isinstance(given, str) or not (callable(given) or isinstance(given, Fires | HasSweeps | Iterable)):
+        if isinstance(given, str) or not (callable(given) or isinstance(given, World | HasSweeps | Iterable)):
             raise InputError(f"{name}: expected a log, logs or a world with fire(), found {type(source).__name__}")
     if isinstance(real, Log) and len(real) == 0:
         raise InputError("real: the log has no beams; there is nothing to compare")

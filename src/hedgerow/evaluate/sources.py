@@ -6,29 +6,21 @@ first return of a pulse is compared, within the range limits of the real log: wh
 counts as no return, since the real sensor could not have seen it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.arrays import first_row
 from hedgerow.errors import InputError
-from hedgerow.log import Beams, Log
+from hedgerow.log import Log
+from hedgerow.simulate import SAME_ORIGIN_M, replay, require_same_map
+from hedgerow.world import World
 
-SAME_ORIGIN_M = 0.001
 SAME_DIRECTION = 1e-4
 SIZES = ("elements", "parameters", "bytes")
-
-
-@runtime_checkable
-class Fires(Protocol):
-    """A world, as far as comparing needs one; `log_likelihood(log)` and `size()` are used where it has them."""
-
-    def fire(self, beams: Beams, seed: int = 0) -> Log:
-        """Return the beams with their returns."""
-        ...
 
 
 @runtime_checkable
@@ -43,7 +35,7 @@ class HasSweeps(Protocol):
 Stream = Iterable[Log] | Iterable[tuple[int, Log]]
 Recording = HasSweeps | Stream | Callable[[], Stream]
 """Log, LogFile, or a stream of logs, each of whole sweeps, or a function that gives one."""
-Simulated = Recording | Fires
+Simulated = Recording | World
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +69,7 @@ def answers_of(name: str, source: Simulated, sweeps: Iterable[Log], seed: int) -
     Raises:
         InputError: a recorded simulation has other beams, fewer or more sweeps.
     """
-    if isinstance(source, Fires):
+    if isinstance(source, World):
         yield from (_fired(name, source, real, seed) for real in sweeps)
         return
     recorded = sweeps_of(name, source)
@@ -94,15 +86,8 @@ def answers_of(name: str, source: Simulated, sweeps: Iterable[Log], seed: int) -
 
 def size_of(source: Simulated) -> dict[str, float]:
     """Return elements, parameters and bytes of a world that knows its size; {} for others."""
-    size = getattr(source, "size", None)
-    if not callable(size):
-        return {}
-    found: object = size()
-    is_mapping = isinstance(found, Mapping)
-    numbers: dict[str, Any] = dict(cast("Mapping[str, Any]", found)) if is_mapping else {}
-    if not is_mapping:
-        numbers = {key: getattr(found, key, None) for key in SIZES}
-    return {key: float(numbers[key]) for key in SIZES if numbers.get(key) is not None}
+    size = source.size() if isinstance(source, World) else None
+    return {} if size is None else {key: float(getattr(size, key)) for key in SIZES}
 
 
 def _logs(name: str, source: Recording) -> Iterator[Log]:
@@ -119,36 +104,22 @@ def _logs(name: str, source: Recording) -> Iterator[Log]:
         yield log
 
 
-def _fired(name: str, world: Fires, real: Log, seed: int) -> Answer:
-    simulated = world.fire(real.beams, seed=seed)
-    if len(simulated) != len(real):
-        raise InputError(f"{name}: the world gave {len(simulated)} returns for {len(real)} beams")
-    require_same_map(name, real, simulated)
-    likelihood = getattr(world, "log_likelihood", None)
+def _fired(name: str, world: World, real: Log, seed: int) -> Answer:
+    require_same_map(name, world, real)
+    simulated = replay(world, real, seed=seed)
     density: NDArray[np.float64] | None = None
     # Without a maximal range neither "no return" nor the density floor means anything; scores say so.
-    if callable(likelihood) and np.isfinite(real.max_range_m):
-        density = np.asarray(likelihood(real), dtype=np.float64)
+    if world.has_likelihood and np.isfinite(real.max_range_m):
+        density = world.log_likelihood(real)
         if density.shape != (len(real),) or np.isnan(density).any():
             raise InputError(f"{name}: log_likelihood gave NaN or not one number per beam (shape {density.shape})")
-    return Answer(within(simulated.returns.first_m, real), density)
+    return Answer(simulated.returns.first_m, density)
 
 
 def within(range_m: NDArray[np.float32], real: Log) -> NDArray[np.float32]:
     """Return the ranges, with those outside the limits of the real log replaced by inf, no return."""
     inside = (range_m >= real.min_range_m) & (range_m <= real.max_range_m)
     return np.where(inside, range_m, np.float32(np.inf))
-
-
-def require_same_map(name: str, real: Log, simulated: Log) -> None:
-    """Raise InputError if a world's map begins elsewhere than that of the real log."""
-    # Worlds that do not know where their map lies leave its origin at 0.
-    theirs, ours = simulated.map_origin_m, real.map_origin_m
-    if theirs.any() and not np.allclose(theirs, ours, rtol=0, atol=SAME_ORIGIN_M):
-        raise InputError(
-            f"{name}: the world's map begins at {theirs.tolist()}, that of the real log at {ours.tolist()}; learn and "
-            "compare with logs of one map origin"
-        )
 
 
 def require_same_beams(name: str, real: Log, simulated: Log) -> None:

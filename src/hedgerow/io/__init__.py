@@ -22,6 +22,7 @@ The suffix of a file, or the content of a folder, picks the format (formats.py).
 Modules are imported when they are first needed.
 """
 
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -125,7 +126,8 @@ def read_trajectory(
     path = Path(path)
     if not path.exists():
         raise FileError(f"{path}: no such file or folder")
-    return _trajectory_module(path).read_trajectory(path, times=times, rate_hz=rate_hz)
+    found: Trajectory = _trajectory_module(path).read_trajectory(path, times=times, rate_hz=rate_hz)
+    return replace(found, source=str(path))
 
 
 def write_trajectory(trajectory: Trajectory, path: str | Path) -> None:

@@ -19,9 +19,10 @@ from hedgerow.live.inbox import Inbox
 from hedgerow.live.point_cloud2 import encode
 from hedgerow.live.publisher import MAP_FRAME, POSES, SENSOR_FRAME, Address, ClientMessage, Publisher
 from hedgerow.live.request import SweepRequest, id_of, read_request
-from hedgerow.live.sweeps import beams_at, fired, points_of
+from hedgerow.live.sweeps import points_of
 from hedgerow.live.transforms import encode_transform
 from hedgerow.sensor import Sensor
+from hedgerow.simulate import fire_sweep
 from hedgerow.world import World
 
 MAX_WAITING = 8
@@ -125,8 +126,7 @@ class SweepServer(AbstractContextManager["SweepServer"]):
         number = self.n_answered if request.number is None else request.number
         trajectory = request.trajectory(stamp_ns, sensor.sweep_s)
         start_s = time.perf_counter()
-        beams = beams_at(sensor, trajectory, number, stamp_ns)
-        log = fired(self._world, sensor, beams, request.seed, self._noise)
+        log = fire_sweep(self._world, sensor, trajectory, number, stamp_ns, seed=request.seed, noise=self._noise)
         fire_s = time.perf_counter() - start_s
         points = points_of(sensor, log, stamp_ns, misses=request.misses)
         cloud = encode(points, stamp_ns, SENSOR_FRAME, dense=not request.misses)

@@ -2,55 +2,42 @@
 """A drive through a world, sent at the pace of the sensor and, if asked for, recorded on the way."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
 from hedgerow.errors import InputError
-from hedgerow.frames import Trajectory
+from hedgerow.io import open_sink
 from hedgerow.live.pace import Pace, Pacer
 from hedgerow.live.point_cloud2 import encode
 from hedgerow.live.publisher import MAP_FRAME, SENSOR_FRAME, Address, Publisher
-from hedgerow.live.sweeps import beams_at, fired, points_of, start_in_scan_ns
+from hedgerow.live.sweeps import points_of
 from hedgerow.live.transforms import encode_transform
-from hedgerow.log import Beams, Log
-from hedgerow.sensor import Sensor
-from hedgerow.sensor.driving import extent
+from hedgerow.log import Log
+from hedgerow.simulate import Simulation
 from hedgerow.stop import Stop
-from hedgerow.world import World
 
 _SAY_EVERY_S = 5.0
 
 
 def stream_drive(
-    world: World,
-    sensor: Sensor,
-    trajectory: Trajectory,
+    simulation: Simulation,
     *,
     address: Address | None = None,
     output: Path | None = None,
-    start_s: float = 0.0,
-    n_sweeps: int | None = None,
     loop: bool = False,
-    seed: int = 0,
-    noise: bool | None = None,
+    n_sweeps: int | None = None,
     say: Callable[[str], object] = lambda line: None,
 ) -> tuple[Log, Pace]:
     """Fire sweep after sweep and send each when the sensor would have finished it.
 
     Args:
-        world: what to fire at.
-        sensor: what fires; its rate sets the pace.
-        trajectory: T_map_sensor.
+        simulation: what to fire; the rate of its sensor sets the pace. Its trajectory is T_map_sensor.
         address: where to listen. Default: this machine alone, port 8765.
-        output: also write the sweeps to this log.
-        start_s: when to start, after the trajectory's first pose [s].
-        n_sweeps: how many. Default: to the end of the trajectory, or for ever.
+        output: also write the sweeps to this log, of any format that can be written.
         loop: begin again at the end of the trajectory; time, sweeps and pulses count on.
-        seed: same seed, same sweeps.
-        noise: whether to add the sensor's own noise. Default: not to a learned world, which has it.
+        n_sweeps: of a loop, how many. Default: until Ctrl-C.
         say: takes a line now and then. Default: nobody.
 
     Returns:
@@ -61,21 +48,25 @@ def stream_drive(
         MissingPackage, SocketError: it cannot listen.
         InputError, FileError: as for firing and writing.
     """
-    from hedgerow.io.parquet_writer import LogWriter
-
+    if n_sweeps is not None and (n_sweeps < 1 or not loop):
+        raise InputError(f"n_sweeps: expected 1 or more, of a loop, found {n_sweeps}")
+    sensor = simulation.sensor
+    numbers = range(len(simulation)) if not loop else count() if n_sweeps is None else range(n_sweeps)
     with ExitStack() as stack:
-        sweeps = _sweeps(sensor, trajectory, start_s, n_sweeps, loop)
         publisher = stack.enter_context(Publisher(address or Address(), f"hedgerow: {sensor.name}"))
-        writer = None if output is None else stack.enter_context(LogWriter(output))
+        sink = None
+        if output is not None:
+            # The times of a second round lie past the trajectory; there the beams have to do.
+            sink = stack.enter_context(open_sink(output, trajectory=None if loop else simulation.trajectory))
         stop = stack.enter_context(Stop())
         say(f"streaming at {publisher.url}; Ctrl-C ends it")
         log: Log | None = None
         pacer = Pacer(sensor.sweep_s, sleep=stop.wait)
-        for beams, shift_ns in sweeps:
-            log = _fired(world, sensor, beams, shift_ns, seed, noise)
-            _send(publisher, sensor, trajectory, log, shift_ns, pacer)
-            if writer is not None:
-                writer.append(log)
+        for number in numbers:
+            log = simulation.sweep(number)
+            _send(publisher, simulation, log, int(simulation.start_ns[number % len(simulation)]), pacer)
+            if sink is not None:
+                sink.append(log)
             if pace := pacer.held_lately(_SAY_EVERY_S):
                 say(pace.text())
             if stop.asked:
@@ -90,35 +81,11 @@ def stream_drive(
     return log, held
 
 
-def _sweeps(
-    sensor: Sensor, trajectory: Trajectory, start_s: float, n_sweeps: int | None, loop: bool
-) -> Iterator[tuple[Beams, int]]:
-    """Give the beams of each sweep, at the times of the trajectory, and what to add to them [ns]."""
-    if n_sweeps is not None and n_sweeps < 1:
-        raise InputError(f"n_sweeps: expected at least 1, found {n_sweeps}")
-    start_ns, per_round = extent(sensor.pattern, trajectory, start_s, None, None if loop else n_sweeps)
-    total = n_sweeps if loop else per_round
-
-    def aimed() -> Iterator[tuple[Beams, int]]:
-        for number in count() if total is None else range(total):
-            within_ns = start_in_scan_ns(sensor.pattern, number % per_round)
-            shift_ns = start_in_scan_ns(sensor.pattern, number) - within_ns
-            yield beams_at(sensor, trajectory, number, start_ns + within_ns), shift_ns
-
-    return aimed()
-
-
-def _fired(world: World, sensor: Sensor, beams: Beams, shift_ns: int, seed: int, noise: bool | None) -> Log:
-    log = fired(world, sensor, beams, seed, noise)
-    if shift_ns:
-        log = replace(log, beams=Beams.trusted(beams.columns() | {"time_ns": beams.time_ns + shift_ns}))
-    return log
-
-
-def _send(publisher: Publisher, sensor: Sensor, trajectory: Trajectory, log: Log, shift_ns: int, pacer: Pacer) -> None:
+def _send(publisher: Publisher, simulation: Simulation, log: Log, start_ns: int, pacer: Pacer) -> None:
+    """Send a sweep that started at `start_ns` on the trajectory; its own stamps may be rounds later."""
     stamp_ns = int(log.beams.time_ns[0])
-    cloud = encode(points_of(sensor, log, stamp_ns), stamp_ns, SENSOR_FRAME)
-    pose = trajectory.pose_at(stamp_ns - shift_ns)
+    cloud = encode(points_of(simulation.sensor, log, stamp_ns), stamp_ns, SENSOR_FRAME)
+    pose = simulation.trajectory.pose_at(start_ns)
     transform = encode_transform(pose, stamp_ns, MAP_FRAME, SENSOR_FRAME)
     pacer.wait()
     publisher.send_sweep(cloud, transform, log_time_ns=time.time_ns(), sensor_time_ns=stamp_ns)

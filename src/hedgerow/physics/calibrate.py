@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far vegetation scatters the ranges of a log, for `VegetationResponse` (004 §3.1 and Table 1).
+"""How far vegetation scatters the ranges of a log, for the vegetation response (004 §3.1 and Table 1).
 
 Returns on vegetation are picked by a box or by their label. What such a return should have measured is taken from its
 neighbours: the mean range of the other picked returns of the same sweep and ring within an angle. The difference of
@@ -22,9 +22,11 @@ import numpy as np
 import hedgerow
 from hedgerow.errors import InputError
 from hedgerow.io.atomic import atomic_file
-from hedgerow.log import Beams, Log
+from hedgerow.log import Log
 from hedgerow.physics.scatter import Offset, Scatter, Selection, offset_of, scatter_of
 from hedgerow.physics.vegetation import VegetationSettings
+from hedgerow.simulate import replay
+from hedgerow.world import World
 from hedgerow.world.toml import dumps, plain
 
 
@@ -34,15 +36,6 @@ class HasSweeps(Protocol):
 
     def iter_sweeps(self) -> Iterator[tuple[int, Log]]:
         """Give (sweep number, its log)."""
-        ...
-
-
-@runtime_checkable
-class Fires(Protocol):
-    """A world."""
-
-    def fire(self, beams: Beams, seed: int = 0) -> Log:
-        """Return the beams with their returns."""
         ...
 
 
@@ -86,7 +79,7 @@ class Calibration:
         return self.measured.own_variance_m2 - (self.simulated.own_variance_m2 if self.simulated else 0.0)
 
     def settings(self) -> VegetationSettings:
-        """Return settings of `VegetationResponse`; after a selection by box alone, labels are the default ones."""
+        """Return settings of the response; after a selection by box alone, labels are the default ones."""
         found = VegetationSettings(mean_m=self.mean_m, sigma_m=self.sigma_m)
         return found.model_copy(update={"labels": self.selection.labels}) if self.selection.labels else found
 
@@ -120,7 +113,7 @@ def calibrate(
     log: HasSweeps,
     selection: Selection,
     *,
-    simulated: HasSweeps | Fires | None = None,
+    simulated: HasSweeps | World | None = None,
     window_rad: float = float(np.radians(1.0)),
     seed: int = 0,
     progress: Callable[[int], object] | None = None,
@@ -161,27 +154,17 @@ def calibrate(
     return Calibration(selection, window_rad, measured, own, offset if offset.n else None)
 
 
-def _in_step(log: HasSweeps, simulated: HasSweeps | Fires | None, seed: int) -> Iterator[tuple[Log | None, Log | None]]:
+def _in_step(log: HasSweeps, simulated: HasSweeps | World | None, seed: int) -> Iterator[tuple[Log | None, Log | None]]:
     """Give the sweeps of the log, each with what was simulated; the longer of two logs goes on alone."""
-    if isinstance(simulated, Fires):
+    if isinstance(simulated, World):
         for _, sweep in log.iter_sweeps():
-            yield sweep, _fired(simulated, sweep, seed)
+            answer = replay(simulated, sweep, seed=seed)
+            yield sweep, answer[answer.returns.first_m < np.inf]
         return
     others: Iterator[tuple[int, Log]] = iter(()) if simulated is None else simulated.iter_sweeps()
     for pair in zip_longest(log.iter_sweeps(), others):
         sweep, other = (None if each is None else each[1] for each in pair)
         yield sweep, other
-
-
-def _fired(world: Fires, sweep: Log, seed: int) -> Log:
-    """Fire the beams of a sweep, and leave out what the real sensor would not have seen."""
-    answer = world.fire(sweep.beams, seed)
-    theirs, ours = answer.map_origin_m, sweep.map_origin_m
-    # Worlds that do not know where their map lies leave its origin at 0.
-    if theirs.any() and not np.allclose(theirs, ours, rtol=0, atol=0.001):
-        raise InputError(f"scene: its map begins at {theirs.tolist()}, that of the log at {ours.tolist()}")
-    range_m = answer.returns.first_m
-    return answer[(range_m >= sweep.min_range_m) & (range_m <= sweep.max_range_m)]
 
 
 def _require_found(name: str, scatter: Scatter, selection: Selection, window_rad: float) -> None:

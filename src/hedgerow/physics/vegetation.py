@@ -6,13 +6,13 @@ number to the range of each return on vegetation, but never past the next solid 
 gives that thing as the second return. "Solid" is all that is not labelled vegetation. This stands for detail that the
 model does not have; a world of real leaves and a beam of many sub-rays (`PhysicsWorld`) has that spread by itself.
 
-    response = VegetationResponse(world, VegetationSettings(labels=(70,), mean_m=0.0, sigma_m=1.0, dual=True))
-    log = response.fire(beams, seed=7, sensor=sensor)
+    scattering = world.with_vegetation(VegetationSettings(labels=(70,), mean_m=0.0, sigma_m=1.0, dual=True))
+    log = scattering.fire(beams, seed=7, sensor=sensor)
 """
 
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Protocol, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +21,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from hedgerow.errors import FileError, InputError
 from hedgerow.log import Beams, Log, Returns
 from hedgerow.ranges import BLANK
-from hedgerow.sensor import Sensor, randomness
+from hedgerow.sensor import randomness
 from hedgerow.table import Columns
-from hedgerow.world.behind import first_behind
-from hedgerow.world.learned import LearnedWorld
-from hedgerow.world.scene import Progress, Scene
 
 Label = Annotated[int, Field(ge=0, le=65535)]
 Metres = Annotated[float, Field(allow_inf_nan=False)]
@@ -89,140 +86,93 @@ class VegetationSettings(BaseModel):
             raise FileError(f"{path}: {field}: {first['msg']}, found {first['input']!r}") from None
 
 
-class SolidWorld(Protocol):
-    """A world that can be looked through: it has one native scene. SceneWorld, PhysicsWorld, LearnedWorld."""
-
-    @property
-    def scene(self) -> Scene:
-        """What beams are fired at."""
-        ...
-
-    def fire(
-        self,
-        beams: Beams,
-        seed: int = 0,
-        *,
-        sensor: Sensor | None = None,
-        threads: int = 0,
-        progress: Progress | None = None,
-    ) -> Log:
-        """Fire the beams and return them with one return each, labels included."""
-        ...
+SolidBehind = Callable[[Beams, NDArray[np.float32], NDArray[np.float32]], dict[str, NDArray[Any]]]
+"""Finds the first solid thing of each beam from a near to a far range: columns of returns."""
 
 
-class VegetationResponse:
-    """A world whose vegetation scatters ranges as 004 says."""
+def respond(
+    log: Log, settings: VegetationSettings, seed: int, solid_behind: SolidBehind, sigma: tuple[float, float]
+) -> Returns:
+    """Let vegetation scatter the ranges of a log.
 
-    def __init__(self, world: SolidWorld, settings: VegetationSettings) -> None:
-        """Wrap a world.
+    Args:
+        log: simulated, with one labelled return per pulse.
+        settings: what is vegetation, and how far it scatters.
+        seed: random numbers are keyed by this and the pulse.
+        solid_behind: finds what limits the noise, and gives the second return.
+        sigma: range noise of the world's surfaces: a part that is always there, and one per metre [m, 1].
 
-        Raises:
-            InputError: there is no scene in it, or it also remembers points, which have no labelled things behind them.
-        """
-        if not isinstance(getattr(world, "scene", None), Scene):
-            remedy = "give a SceneWorld, or a learned world loaded whole"
-            raise InputError(f"world: a {type(world).__name__} has no scene to look for solid things in; {remedy}")
-        if isinstance(world, LearnedWorld) and len(world.tables.get("points", ())) > 0:
-            raise InputError("world: remembers points, behind which nothing is known; learn another model than points")
-        self.world = world
-        self.settings = settings
-        self._is_vegetation = np.zeros(1 << 16, dtype=np.bool_)
-        self._is_vegetation[list(settings.labels)] = True
+    Returns:
+        (N,) returns, or (N, 2) if dual. A range that would leave the plant for a place nearer than the sensor sees
+        stays at the nearest; one that is carried beyond the farthest, with nothing solid on the way, is lost. A
+        pulse with nothing solid behind its vegetation has no second return.
 
-    @property
-    def scene(self) -> Scene:
-        """What beams are fired at."""
-        return self.world.scene
+    Raises:
+        InputError: the log has several returns per pulse, or no labels.
+    """
+    if log.returns.n_per_pulse > 1:
+        raise InputError(
+            f"world: gives {log.returns.n_per_pulse} returns per pulse; the vegetation response starts from one, "
+            "so choose a mode with one (first, strongest or last)"
+        )
+    label = log.returns.label
+    if label is None:
+        raise InputError("world: its returns have no labels, so none is known to be vegetation")
+    is_vegetation = np.zeros(1 << 16, dtype=np.bool_)
+    is_vegetation[list(settings.labels)] = True
+    rows = np.flatnonzero(is_vegetation[label] & log.returns.hit)
+    mean_m, sigma_m = (_by_label(value, label[rows]) for value in (settings.mean_m, settings.sigma_m))
+    draw = randomness.normal(seed, log.beams.pulse[rows], randomness.VEGETATION)
+    noisy_m = (log.returns.range_m[rows] + mean_m + sigma_m * draw).astype(np.float32)
+    solid = _solid(log, rows, noisy_m, settings.dual, solid_behind, sigma)
+    return _returns(log, rows, noisy_m, settings.dual, solid)
 
-    def fire(
-        self,
-        beams: Beams,
-        seed: int = 0,
-        *,
-        sensor: Sensor | None = None,
-        threads: int = 0,
-        progress: Progress | None = None,
-    ) -> Log:
-        """Fire the beams through the world and let vegetation scatter the ranges.
 
-        Args:
-            beams: map frame, in any order; random numbers are keyed by seed and pulse.
-            seed: same seed, same answer, on any number of threads.
-            sensor: sets the log's sensor name and range limits; the world's own limits if None.
-            threads: 0 for all.
-            progress: called with the number of beams fired.
+def _solid(
+    log: Log,
+    rows: NDArray[np.intp],
+    noisy_m: NDArray[np.float32],
+    dual: bool,
+    solid_behind: SolidBehind,
+    sigma: tuple[float, float],
+) -> dict[str, NDArray[Any]]:
+    """Find the next solid thing of these pulses, as far as it matters: columns of returns.
 
-        Returns:
-            (N,) returns, or (N, 2) if dual. A range that would leave the plant for a place nearer than the sensor sees
-            stays at the nearest; one that is carried beyond the farthest, with nothing solid on the way, is lost. A
-            pulse with nothing solid behind its vegetation has no second return.
+    A world of single rays throws the same coins again, so nothing solid before the vegetation can be found. The
+    search starts a little nearer than the return if the range has noise of its own: it may lie behind the wall.
+    """
+    range_m = log.returns.range_m[rows]
+    slack_m = np.float32(_TAIL) * (np.float32(sigma[0]) + np.float32(sigma[1]) * range_m)
+    near_m = np.maximum(range_m - slack_m, np.float32(0))
+    far_m = np.full(len(rows), log.max_range_m, dtype=np.float32)
+    if not dual:  # what stands farther off than the noise reaches cannot limit it
+        far_m = np.minimum(far_m, np.maximum(noisy_m + slack_m, np.float32(0)))
+    reached = far_m >= near_m
+    found = solid_behind(log.beams[rows[reached]], near_m[reached], far_m[reached])
+    columns: dict[str, NDArray[Any]] = {}
+    for name, blank in _BLANK.items():
+        columns[name] = np.full(len(rows), blank)
+        columns[name][reached] = found[name]
+    return columns
 
-        Raises:
-            InputError: the world gives several returns per pulse, or no labels.
-        """
-        log = self.world.fire(beams, seed, sensor=sensor, threads=threads, progress=progress)
-        if log.returns.n_per_pulse > 1:
-            raise InputError(
-                f"world: gives {log.returns.n_per_pulse} returns per pulse; the vegetation response starts from one, "
-                "so choose a mode with one (first, strongest or last)"
-            )
-        label = log.returns.label
-        if label is None:
-            raise InputError("world: its returns have no labels, so none is known to be vegetation")
-        rows = np.flatnonzero(self._is_vegetation[label] & log.returns.hit)
-        noisy_m = self._noisy(log.returns.range_m[rows], label[rows], log.beams.pulse[rows], seed)
-        solid = self._solid(log, rows, noisy_m, seed, threads)
-        said = {"vegetation": self.settings.model_dump(mode="json")}
-        return replace(log, returns=self._returns(log, rows, noisy_m, solid), metadata=log.metadata | said)
 
-    def _noisy(
-        self, range_m: NDArray[np.float32], label: NDArray[np.uint16], pulse: NDArray[np.int64], seed: int
-    ) -> NDArray[np.float32]:
-        """Draw the ranges of returns on vegetation, as if nothing solid stood behind it."""
-        mean_m, sigma_m = (_by_label(value, label) for value in (self.settings.mean_m, self.settings.sigma_m))
-        draw = randomness.normal(seed, pulse, randomness.VEGETATION)
-        return (range_m + mean_m + sigma_m * draw).astype(np.float32)
-
-    def _solid(
-        self, log: Log, rows: NDArray[np.intp], noisy_m: NDArray[np.float32], seed: int, threads: int
-    ) -> dict[str, NDArray[Any]]:
-        """Find the next solid thing of these pulses, as far as it matters: columns of returns.
-
-        A world of single rays throws the same coins again, so nothing solid before the vegetation can be found. The
-        search starts a little nearer than the return if the range has noise of its own: it may lie behind the wall.
-        """
-        native, range_m = self.scene.native, log.returns.range_m[rows]
-        slack_m = np.float32(_TAIL) * (np.float32(native.max_sigma_m) + np.float32(native.max_sigma_per_m) * range_m)
-        near_m = np.maximum(range_m - slack_m, np.float32(0))
-        far_m = np.full(len(rows), log.max_range_m, dtype=np.float32)
-        if not self.settings.dual:  # what stands farther off than the noise reaches cannot limit it
-            far_m = np.minimum(far_m, np.maximum(noisy_m + slack_m, np.float32(0)))
-        reached = far_m >= near_m
-        near_m, far_m, beams = near_m[reached], far_m[reached], log.beams[rows[reached]]
-        found = first_behind(self.scene, beams, near_m, far_m, self.settings.labels, seed=seed, threads=threads)
-        columns: dict[str, NDArray[Any]] = {}
-        for name, blank in _BLANK.items():
-            columns[name] = np.full(len(rows), blank)
-            columns[name][reached] = getattr(found, name)
-        return columns
-
-    def _returns(
-        self, log: Log, rows: NDArray[np.intp], noisy_m: NDArray[np.float32], solid: dict[str, NDArray[Any]]
-    ) -> Returns:
-        floor_m, max_m = np.float32(max(log.min_range_m, NEAREST_M)), np.float32(log.max_range_m)
-        first = {name: column.copy() for name, column in log.returns.columns().items() if column is not None}
-        first["range_m"][rows] = np.maximum(np.minimum(noisy_m, solid["range_m"]), floor_m)
-        lost = rows[first["range_m"][rows] > max_m]
-        for name, column in first.items():
-            column[lost] = _BLANK[name]
-        if not self.settings.dual:
-            return Returns.trusted(_ABSENT | first)
-        unseen = (solid["range_m"] < floor_m) | (solid["range_m"] > max_m)
-        both: dict[str, NDArray[Any]] = {}
-        for name, column in first.items():
-            both[name] = np.stack([column, column], axis=1)
-            both[name][rows, 1] = np.where(unseen, _BLANK[name], solid[name])
-        return Returns.trusted(_ABSENT | both)
+def _returns(
+    log: Log, rows: NDArray[np.intp], noisy_m: NDArray[np.float32], dual: bool, solid: dict[str, NDArray[Any]]
+) -> Returns:
+    floor_m, max_m = np.float32(max(log.min_range_m, NEAREST_M)), np.float32(log.max_range_m)
+    first = {name: column.copy() for name, column in log.returns.columns().items() if column is not None}
+    first["range_m"][rows] = np.maximum(np.minimum(noisy_m, solid["range_m"]), floor_m)
+    lost = rows[first["range_m"][rows] > max_m]
+    for name, column in first.items():
+        column[lost] = _BLANK[name]
+    if not dual:
+        return Returns.trusted(_ABSENT | first)
+    unseen = (solid["range_m"] < floor_m) | (solid["range_m"] > max_m)
+    both: dict[str, NDArray[Any]] = {}
+    for name, column in first.items():
+        both[name] = np.stack([column, column], axis=1)
+        both[name][rows, 1] = np.where(unseen, _BLANK[name], solid[name])
+    return Returns.trusted(_ABSENT | both)
 
 
 def _by_label(value: float | dict[int, float], label: NDArray[np.uint16]) -> float | NDArray[np.float64]:

@@ -11,6 +11,7 @@ The spot's axes are "left", horizontal in the map, and "up", as a level sensor h
 sensor is rolled, so the spot of a tilted one stays level.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,8 +24,8 @@ from hedgerow.log import Beams, Log, Returns
 from hedgerow.physics.receiver import MODES, BeamSettings, Optics, optics
 from hedgerow.physics.waveform import LIGHT_M_PER_NS, Waveforms, range_of_ns
 from hedgerow.sensor import Sensor
-from hedgerow.sensor.randomness import require_seed
-from hedgerow.world.scene import Progress, Scene, require_limits, require_threads
+from hedgerow.world.scene import Progress, Scene
+from hedgerow.world.world import Shot, World
 
 _MOST_BYTES = 4 << 30
 
@@ -53,7 +54,7 @@ class DetailedLog:
     """If asked for, of mode waveform."""
 
 
-class PhysicsWorld:
+class PhysicsWorld(World):
     """A scene seen by pulses with width."""
 
     def __init__(
@@ -63,38 +64,36 @@ class PhysicsWorld:
         *,
         min_range_m: float = 0.0,
         max_range_m: float = np.inf,
+        source: Mapping[str, Any] | None = None,
     ) -> None:
-        """Wrap a scene; the range limits hold where no sensor is named."""
-        self.scene = scene
-        self.settings = settings or BeamSettings()
-        self.min_range_m = min_range_m
-        self.max_range_m = max_range_m
-
-    def fire(
-        self,
-        beams: Beams,
-        seed: int = 0,
-        *,
-        sensor: Sensor | None = None,
-        threads: int = 0,
-        progress: Progress | None = None,
-    ) -> Log:
-        """Fire the beams through the world.
+        """Wrap a scene.
 
         Args:
-            beams: the axes of the pulses, map frame, in any order.
-            seed: same seed, same answer, on any number of threads and for any slice of the beams.
-            sensor: sets name and range limits, and what the settings leave to it: beam shape, mode and cutoff.
-            threads: 0 for all.
-            progress: called between batches with the number of beams done.
+            scene: what beams are fired at.
+            settings: how pulses are sampled and received; what they leave open is the sensor's.
+            min_range_m, max_range_m: limits where no sensor is named [m].
+            source: where the scene comes from (name, seed, settings), for the logs that are fired; must fit into JSON.
+        """
+        super().__init__(min_range_m=min_range_m, max_range_m=max_range_m)
+        self.scene = scene
+        self.settings = settings or BeamSettings()
+        self.source = dict(source or {})
 
-        Returns:
-            The beams with their returns: (N,), or (N, R) in modes that give several, nearest first.
+    def returns(self, beams: Beams, shot: Shot) -> Returns:
+        """Give what the receiver makes of each pulse: (N,), or (N, R) in modes that give several, nearest first.
 
         Raises:
-            InputError: a wrong seed or number of threads, or a stencil that does not go with the beam's shape.
+            InputError: the stencil does not go with the beam's shape.
         """
-        return self.fire_detailed(beams, seed, sensor=sensor, threads=threads, progress=progress).log
+        return _returns(self._pulses(beams, shot, optics(self.settings, shot.sensor)))
+
+    def provenance(self) -> dict[str, Any]:
+        """Say which scene it is and how pulses are sampled and received."""
+        return {"kind": "scene", **self.source, "beam": self.settings.model_dump(mode="json")}
+
+    def labelled_scene(self) -> Scene:
+        """Return the scene."""
+        return self.scene
 
     def fire_detailed(
         self,
@@ -113,25 +112,12 @@ class PhysicsWorld:
             InputError: as `fire`; or waveforms are wanted without mode waveform, without a maximal range, or more of
                 them than fit into memory.
         """
+        shot = self._shot(seed, sensor, None, threads, progress)
         chosen = optics(self.settings, sensor)
-        low, high = self._limits(sensor)
-        first, n_samples = self._clock(chosen, len(beams), low, high) if waveforms else (0, 0)
-        answer = _core.fire_beam(
-            self.scene.native,
-            **self.scene.seen(beams),
-            **self._arguments(chosen),
-            min_range_m=low,
-            max_range_m=high,
-            keep_sub_rays=sub_rays,
-            first_sample=first,
-            n_samples=n_samples,
-            seed=require_seed(seed),
-            threads=require_threads(threads),
-            progress=progress,
-        )
-        said = {"seed": seed, "beam": self.settings.model_dump(mode="json")}
-        name = "" if sensor is None else sensor.name
-        log = Log(beams, _returns(answer[:4]), name, min_range_m=low, max_range_m=high, metadata=said)
+        clock = self._clock(chosen, len(beams), shot.min_range_m, shot.max_range_m) if waveforms else (0, 0)
+        answer = self._pulses(beams, shot, chosen, sub_rays, clock)
+        log = self._log(beams, _returns(answer), shot, noise=False)
+        first, n_samples = clock
         return DetailedLog(
             log,
             SubRayHits(*answer[5:9]) if sub_rays else None,
@@ -141,10 +127,22 @@ class PhysicsWorld:
             else None,
         )
 
-    def _limits(self, sensor: Sensor | None) -> tuple[float, float]:
-        low, high = (self.min_range_m, self.max_range_m) if sensor is None else (sensor.min_range_m, sensor.max_range_m)
-        require_limits(low, high)
-        return low, high
+    def _pulses(
+        self, beams: Beams, shot: Shot, chosen: Optics, sub_rays: bool = False, clock: tuple[int, int] = (0, 0)
+    ) -> tuple[NDArray[Any], ...]:
+        return _core.fire_beam(
+            self.scene.native,
+            **self.scene.seen(beams),
+            **self._arguments(chosen),
+            min_range_m=shot.min_range_m,
+            max_range_m=shot.max_range_m,
+            keep_sub_rays=sub_rays,
+            first_sample=clock[0],
+            n_samples=clock[1],
+            seed=shot.seed,
+            threads=shot.threads,
+            progress=shot.progress,
+        )
 
     @property
     def _step_m(self) -> float:
@@ -187,4 +185,4 @@ class PhysicsWorld:
 def _returns(columns: tuple[NDArray[Any], ...]) -> Returns:
     names = ("range_m", "intensity", "label", "element")
     flat = columns[0].shape[1] == 1
-    return Returns.trusted({name: a[:, 0] if flat else a for name, a in zip(names, columns, strict=True)})
+    return Returns.trusted({name: a[:, 0] if flat else a for name, a in zip(names, columns[:4], strict=True)})

@@ -7,7 +7,7 @@ direction. Repeated pulses then spread in range as they do in the field. The ele
 catalogue's figure is a maker's upper bound, the experiments state what their papers found.
 """
 
-from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,8 @@ from hedgerow.frames import Pose, Trajectory
 from hedgerow.log import Beams, Log
 from hedgerow.physics.receiver import BeamSettings
 from hedgerow.sensor import Sensor, randomness
-from hedgerow.sensor.aim import about_z
-from hedgerow.sensor.noise import degraded
+from hedgerow.sensor.aim import Aim, about_z
+from hedgerow.simulate import Simulation, simulate
 from hedgerow.world import World
 
 REALITY = BeamSettings(sampling="stratified")
@@ -33,20 +33,16 @@ def record_drive(
     *,
     span_s: tuple[float, float],
     noise_m: float,
-) -> Iterator[Log]:
-    """Give `n_sweeps` sweeps, evenly spread over a span of the trajectory's time, numbered from 0."""
-    for number, start_s in enumerate(np.linspace(span_s[0], span_s[1] - sensor.sweep_s, n_sweeps)):
-        start = float(start_s)
-        nominal = sensor.drive(trajectory, start_s=start, n_sweeps=1)
-        wobble = seed + 7919 * number  # single sweeps have the same pulse ids
-        true = sensor.drive(trajectory, start_s=start, n_sweeps=1, encoder="uniform", seed=wobble)
-        yield _logged(world, sensor, _numbered(nominal, number), _numbered(true, number), seed, noise_m)
+) -> Simulation:
+    """Plan `n_sweeps` sweeps, evenly spread over a span of the trajectory's time, numbered from 0."""
+    at_s = np.linspace(span_s[0], span_s[1] - sensor.sweep_s, n_sweeps)
+    noisy = with_noise(sensor, noise_m)
+    return simulate(world, noisy, trajectory, seed=seed, at_s=at_s, noise=True, aim=Aim("uniform", seed=seed))
 
 
-def _numbered(beams: Beams, number: int) -> Beams:
-    """Make a single sweep the n-th of a drive, so that no two sweeps share their random numbers."""
-    sweep = np.full(len(beams), number, dtype=np.int32)
-    return Beams.trusted(beams.columns() | {"sweep": sweep, "pulse": beams.pulse + number * len(beams)})
+def with_noise(sensor: Sensor, noise_m: float) -> Sensor:
+    """Return the sensor with this range noise and no other error of its electronics."""
+    return sensor.with_range(sigma_m=noise_m, step_m=0.0, dropout=0.0)
 
 
 def record_standing(
@@ -64,11 +60,5 @@ def record_standing(
     turn = (randomness.uniform(seed, nominal.pulse, randomness.ENCODER) - 0.5) * step_rad
     direction = about_z(nominal.direction.astype(np.float64), turn).astype(np.float32)
     true = Beams.trusted(nominal.columns() | {"direction": direction})
-    return _logged(world, sensor, nominal, true, seed, noise_m)
-
-
-def _logged(world: World, sensor: Sensor, nominal: Beams, true: Beams, seed: int, noise_m: float) -> Log:
-    returns = world.fire(true, seed, sensor=sensor).returns
-    log = Log(nominal, returns, sensor=sensor.name, min_range_m=sensor.min_range_m, max_range_m=sensor.max_range_m)
-    errors = sensor.config.range.model_copy(update={"sigma_m": noise_m})
-    return degraded(log, errors, seed=seed, noise=True, quantise=False, dropout=0.0)
+    log = world.fire(true, seed, sensor=with_noise(sensor, noise_m), noise=True)
+    return replace(log, beams=nominal)

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from hedgerow.apps.cost_grid import MAX_COST, CostGrid
 from hedgerow.apps.navigation import NavigationSettings
 from hedgerow.apps.vehicle import Motion, stand_on
-from hedgerow.frames import Pose
+from hedgerow.frames import Pose, Trajectory
 from hedgerow.reproduce.yard import Truth, Yard
 from hedgerow.sensor import Sensor
+from hedgerow.simulate import fire_sweep
 
 BANDS_M = ((0, 10), (10, 25), (25, 50), (50, 100))
 """Distances from the sensor: near, two middle ones, far [m]."""
@@ -59,8 +60,9 @@ def look_around(
     middle_m = (np.asarray(yard.start_m) + yard.goal_m) / 2
     for number, place in enumerate(places):
         base = stand_on(yard.ground, place, settings.vehicle)
-        beams = sensor.sweep(base @ Pose.from_xyz_rpy((0, 0, settings.sensor_height_m)), number=number)
-        log = sensor.degrade(yard.world.fire(beams, seed, sensor=sensor), seed)
+        eye = base @ Pose.from_xyz_rpy((0, 0, settings.sensor_height_m))
+        standing = Trajectory.standing(eye, (number + 2) * sensor.sweep_s)
+        log = fire_sweep(yard.world, sensor, standing, number, sensor.pattern.start_ns(number), seed=seed, noise=True)
         points, ground_m = log.points(), base.position_m[2]
         everything, grass = (CostGrid.around(middle_m, settings.grid) for _ in range(2))
         everything.add(points, ground_m)

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.frames import Pose
+from hedgerow.frames import Pose, Trajectory
 from hedgerow.io.figure import new_figure, save_figure
 from hedgerow.physics.site import Site, load_site
 from hedgerow.reproduce.experiment import Outcome, Say
 from hedgerow.sensor import Sensor
+from hedgerow.simulate import fire_sweep
 
 N_PLACES = 91
 BIN_M = 0.02
@@ -75,7 +76,8 @@ def scan(site: Site, n_places: int, seed: int) -> Shrub:
     on_wood: list[NDArray[np.bool_]] = []
     for place in np.unique(np.linspace(0, len(path) - 1, n_places).round().astype(int)):
         pose = Pose(path.position_m[place], path.quaternion_xyzw[place])
-        log = world.fire(sensor.sweep(pose), seed + int(place), sensor=sensor)
+        standing = Trajectory.standing(pose, 2 * sensor.sweep_s)
+        log = fire_sweep(world, sensor, standing, 0, 0, seed=seed + int(place), noise=False)
         label = log.returns.label
         if label is None:
             raise TypeError("a scene's returns have labels")

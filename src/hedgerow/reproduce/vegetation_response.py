@@ -23,7 +23,7 @@ from hedgerow.physics import shapes
 from hedgerow.physics.calibrate import Calibration, calibrate
 from hedgerow.physics.plants import PLANTS
 from hedgerow.physics.scatter import Selection
-from hedgerow.physics.vegetation import VegetationResponse, VegetationSettings
+from hedgerow.physics.vegetation import VegetationSettings
 from hedgerow.reproduce.experiment import Outcome, Say
 from hedgerow.sensor import Sensor
 from hedgerow.world import Scene, SceneWorld
@@ -119,7 +119,7 @@ def ahead(sensor: Sensor, n_sweeps: int) -> Beams:
 def recover(world: SceneWorld, beams: Beams, label: int, mean_m: float, sigma_m: float, seed: int) -> Recovery:
     """Put noise on the returns of one label, calibrate on the log and on the scene without noise."""
     settings = VegetationSettings(labels=(label,), mean_m=mean_m, sigma_m=sigma_m, dual=True)
-    log = VegetationResponse(world, settings).fire(beams, seed)
+    log = world.with_vegetation(settings).fire(beams, seed)
     found = calibrate(log, Selection(labels=(label,)), simulated=world, seed=seed)
     range_m, kind = log.returns.range_m, log.returns.label
     on_plant = kind is not None and kind[:, 0] == label
@@ -131,10 +131,10 @@ def overhead(world: SceneWorld, seed: int, rounds: int = ROUNDS) -> Cost:
     sensor = Sensor.named("hdl-64e")
     beams = ahead(sensor, 1)
     labels = (BUSH, GRASS)
-    worlds: dict[str, SceneWorld | VegetationResponse] = {
+    worlds: dict[str, SceneWorld] = {
         "depth": world,
-        "single": VegetationResponse(world, VegetationSettings(labels=labels)),
-        "dual": VegetationResponse(world, VegetationSettings(labels=labels, dual=True)),
+        "single": world.with_vegetation(VegetationSettings(labels=labels)),
+        "dual": world.with_vegetation(VegetationSettings(labels=labels, dual=True)),
     }
     hits = world.scene.fire(beams, min_range_m=sensor.min_range_m, max_range_m=sensor.max_range_m)
     for each in worlds.values():
@@ -204,7 +204,7 @@ def _draw(world: SceneWorld, beams: Beams, seed: int, path: Path) -> None:
     panels: Any = figure.subplots(1, 2, sharex=True)
     plain = world.fire(beams, seed).returns
     settings = VegetationSettings(labels=(BUSH, GRASS), sigma_m=1.0)
-    noisy = VegetationResponse(world, settings).fire(beams, seed).returns
+    noisy = world.with_vegetation(settings).fire(beams, seed).returns
     edges = np.linspace(-4, 4, 81)
     middle = (edges[1:] + edges[:-1]) / 2
     for axes, (label, name) in zip(panels, NAMES.items(), strict=True):

@@ -22,6 +22,11 @@ def catalogue_names() -> list[str]:
     return sorted(entry.name.removesuffix(".toml") for entry in _catalogue().iterdir() if entry.name.endswith(".toml"))
 
 
+def is_name(name: str) -> bool:
+    """Tell whether the catalogue has a sensor that goes by this name."""
+    return _plain(name) in {_plain(known) for known in catalogue_names()}
+
+
 def read_named(name: str) -> "SensorConfig":
     """Read a sensor of the catalogue; case, blanks, dashes, underscores and the maker's name do not matter.
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from hedgerow.errors import InputError
 from hedgerow.frames import Pose, Trajectory
@@ -23,6 +23,15 @@ from hedgerow.sensor.pattern import Pattern, build
 
 if TYPE_CHECKING:
     from hedgerow.sensor.config import SensorConfig
+
+
+class _SaysSensor(Protocol):
+    """A log, in memory or on the disk."""
+
+    @property
+    def sensor(self) -> str: ...
+    @property
+    def metadata(self) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +76,20 @@ class Sensor:
     def names(cls) -> list[str]:
         """Return the names of all sensors of the catalogue."""
         return files.catalogue_names()
+
+    @classmethod
+    def is_name(cls, name: str) -> bool:
+        """Tell whether `named` knows this name."""
+        return files.is_name(name)
+
+    @classmethod
+    def of(cls, log: "_SaysSensor") -> "Sensor | None":
+        """Return the sensor that a log was made with, None if that is not known: shipped, or kept in the metadata."""
+        said = log.metadata.get("sensor")
+        if isinstance(said, dict) and "config" in said:
+            found = cast("dict[str, Any]", said)
+            return _made(files.check(found["config"], f"the log's sensor {log.sensor}"), found.get("rate_hz"))
+        return cls.named(log.sensor) if log.sensor in cls.names() else None
 
     @property
     def name(self) -> str:
@@ -178,6 +201,52 @@ class Sensor:
         """Give what `drive` returns sweep by sweep, in bounded memory; the arguments are the same."""
         drive = self._drive(trajectory, mount, start_s, duration_s, n_sweeps, Aim(encoder, cone, seed), threads)
         return (drive.sweep(number) for number in range(drive.n_sweeps))
+
+    def sweep_at(
+        self,
+        trajectory: Trajectory,
+        number: int,
+        start_ns: int,
+        *,
+        mount: Pose | None = None,
+        aim: Aim | None = None,
+        threads: int = 0,
+    ) -> Beams:
+        """Fire any sweep of the scan at any time, every pulse from the pose of its own instant.
+
+        Args:
+            trajectory: T_map_base, over the whole sweep.
+            number: which sweep of the scan; pulse ids, and with them random numbers, follow from it.
+            start_ns: when on the trajectory it starts [ns].
+            mount: T_base_sensor. Default: the trajectory is the sensor's own.
+            aim: how pulses differ from the scan pattern. Default: not at all.
+            threads: 0 uses all.
+
+        Returns:
+            One sweep of beams, map frame: the bytes of the same sweep in a `drive` that comes there at that time.
+        """
+        begin_ns = start_ns - self.pattern.start_ns(number)
+        aim = aim or Aim()
+        return Drive(self.config, self.pattern, trajectory, mount or Pose(), begin_ns, number + 1, aim, threads).sweep(
+            number
+        )
+
+    def with_range(self, **figures: float) -> "Sensor":
+        """Return this sensor with other figures of its [range] table, for example `sigma_m=0.02, dropout=0`.
+
+        Raises:
+            FileError: a figure is unknown or out of bounds; names it.
+        """
+        content = self.config.model_dump()
+        content["range"] |= figures
+        return Sensor(files.check(content, self.name), self.rate_hz)
+
+    @cached_property
+    def provenance(self) -> dict[str, Any]:
+        """What a log says of the sensor that fired it: name and rate, and all figures of one that is not shipped."""
+        said: dict[str, Any] = {"name": self.name, "rate_hz": self.rate_hz}
+        shipped = self.name in self.names() and _named(self.name, None).config == self.config
+        return said if shipped else said | {"config": self.config.model_dump(mode="json")}
 
     def degrade(
         self, log: Log, seed: int = 0, *, noise: bool = True, quantise: bool = True, dropout: float | None = None

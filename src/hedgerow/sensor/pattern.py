@@ -48,6 +48,11 @@ class Pattern:
         """Pulses in one sweep."""
         return len(self) // self.n_sweeps
 
+    def start_ns(self, sweep: int) -> int:
+        """Return when a sweep of the drive starts, after the start of sweep 0 [ns]."""
+        repeat, part = divmod(sweep, self.n_sweeps)
+        return round(repeat * self.period_ns) + round(part * self.period_ns / self.n_sweeps)
+
     def rows(self, sweep: int) -> slice:
         """Return the rows of a sweep of the drive, which may be many patterns long."""
         start = (sweep % self.n_sweeps) * self.pulses_per_sweep

@@ -6,11 +6,11 @@ from hedgerow.world.elements import Gaussians, Points, Triangles
 from hedgerow.world.header import Provenance
 from hedgerow.world.hits import Hits, Pierced
 from hedgerow.world.labels import LabelCounts
-from hedgerow.world.learned import LearnedWorld, WorldSize
+from hedgerow.world.learned import LearnedWorld
 from hedgerow.world.load import is_world, load_world
 from hedgerow.world.noise import SurfaceNoise
 from hedgerow.world.scene import Scene
-from hedgerow.world.world import SceneWorld, World
+from hedgerow.world.world import SceneWorld, World, WorldSize
 
 __all__ = [
     "Gaussians",

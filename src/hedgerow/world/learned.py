@@ -5,9 +5,9 @@ Elements are numbered through: triangles, then Gaussians, then points, each tile
 be in another order than those it was made of. What is in memory and what is on the disk number, and randomise, alike.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -15,7 +15,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-import hedgerow
 from hedgerow import arrays
 from hedgerow.errors import InputError
 from hedgerow.log import Beams, Log, Returns
@@ -28,34 +27,22 @@ from hedgerow.world.points import PointScene, build_cloud
 from hedgerow.world.scene import Progress, Scene
 from hedgerow.world.target import Options, Target
 from hedgerow.world.tiles import in_tile_order
+from hedgerow.world.world import Shot, World, WorldSize, require_end_of_range
 
 Rows = slice | NDArray[np.intp]
 
 
-@dataclass(frozen=True, slots=True)
-class WorldSize:
-    """How large a world is."""
-
-    tables: dict[str, int]
-    """Number of elements of each table."""
-    parameters: int
-    """Numbers that define them, counted as in 000 §6.2.6: 10 per Gaussian, 9 per triangle (10 if any triangle is
-    permeable), 3 per point; intensities and labels, which 000 does not have, are left out."""
-    bytes: int
-    """Of the tables in memory, all columns."""
-
-    @property
-    def elements(self) -> int:
-        """Number of all elements."""
-        return sum(self.tables.values())
-
-
-class ElementWorld(ABC):
+class ElementWorld(World):
     """What worlds of elements can do, wherever the elements are kept."""
 
-    def __init__(self, header: WorldHeader) -> None:
-        """Take over what the world says about itself."""
+    has_noise = True
+    has_likelihood = True
+
+    def __init__(self, header: WorldHeader, path: str = "") -> None:
+        """Take over what the world says about itself, and where it was read from."""
+        super().__init__(min_range_m=header.min_range_m, max_range_m=header.max_range_m)
         self.header = header
+        self.path = path
 
     @property
     def kind(self) -> str:
@@ -70,28 +57,18 @@ class ElementWorld(ABC):
     def _targets(self, beams: Beams, max_range_m: float) -> Iterator[tuple[Rows, Target]]:
         """Give beams (each once) with all that they can meet."""
 
-    def fire(
-        self,
-        beams: Beams,
-        seed: int = 0,
-        *,
-        sensor: Sensor | None = None,
-        threads: int = 0,
-        progress: Progress | None = None,
-    ) -> Log:
-        """Fire the beams through the world.
+    @property
+    def map_origin_m(self) -> NDArray[np.float64]:
+        """(3,) that of the log it was learned from [m]."""
+        return np.array(self.header.map_origin_m)
 
-        Args:
-            beams: map frame, in any order.
-            seed: same seed, same answer, on any number of threads.
-            sensor: sets the log's sensor name and range limits; the world's own limits if None.
-            threads: 0 for all.
-            progress: called between batches with the number of beams done.
+    def provenance(self) -> dict[str, Any]:
+        """Say which model it is, and where it was read from."""
+        read_from = {"path": self.path} if self.path else {}
+        return {"kind": self.kind, **read_from, "learned_from": self.header.provenance.log}
 
-        Returns:
-            The beams with the first return of each: range, intensity, label and element.
-        """
-        low, high = self._limits(sensor)
+    def returns(self, beams: Beams, shot: Shot) -> Returns:
+        """Give the first return of each beam: range, intensity, label and element."""
         n = len(beams)
         columns: dict[str, NDArray[Any]] = {
             "range_m": np.empty(n, np.float32),
@@ -100,9 +77,11 @@ class ElementWorld(ABC):
             "element": np.empty(n, np.int64),
         }
         done = 0
-        for rows, target in self._targets(beams, high):
+        for rows, target in self._targets(beams, shot.max_range_m):
             some = beams[rows]
-            hits = target.fire(some, seed, _options(low, high, threads, _after(done, progress)))
+            progress = _after(done, shot.progress)
+            options = _options(shot.min_range_m, shot.max_range_m, shot.threads, progress)
+            hits = target.fire(some, shot.seed, options)
             at_once = isinstance(rows, slice) and len(some) == len(beams)  # nothing to put together: spare the copy
             for name, column in columns.items():
                 if at_once:
@@ -111,15 +90,7 @@ class ElementWorld(ABC):
                     column[rows] = getattr(hits, name)
             done += len(some)
             del target  # its tiles may have to go before the next ones come
-        return Log(
-            beams,
-            Returns.trusted(columns),
-            sensor="" if sensor is None else sensor.name,
-            min_range_m=low,
-            max_range_m=high,
-            map_origin_m=np.array(self.header.map_origin_m),
-            metadata={"seed": seed, "world": self.kind, "hedgerow": hedgerow.__version__},
-        )
+        return Returns.trusted(columns)
 
     def log_likelihood(
         self, log: Log, *, min_sigma_m: float = 0.001, threads: int = 0, progress: Progress | None = None
@@ -134,8 +105,7 @@ class ElementWorld(ABC):
         Raises:
             InputError: the log has missing returns but no maximal range, or the world mixes points with others.
         """
-        if not np.isfinite(log.max_range_m) and not log.returns.hit.all():
-            raise InputError("log: has missing returns but no max_range_m; say within what range nothing came back")
+        require_end_of_range(log)
         range_m = np.ascontiguousarray(log.returns.first_m)
         out = np.empty(len(log))
         done = 0
@@ -167,11 +137,6 @@ class ElementWorld(ABC):
         ranges = arrays.as_floats("range_m", range_m, ("M",))
         ((_, target),) = self._targets(beam, high)
         return mixture(target.crossings(beam, _options(low, high, 0, None)), ranges, low, high, min_sigma_m)
-
-    def _limits(self, sensor: Sensor | None) -> tuple[float, float]:
-        if sensor is None:
-            return self.header.min_range_m, self.header.max_range_m
-        return sensor.min_range_m, sensor.max_range_m
 
 
 class LearnedWorld(ElementWorld):
@@ -221,10 +186,10 @@ class LearnedWorld(ElementWorld):
         super().__init__(replace(header, origin_m=_middle(self.tables)))
 
     @classmethod
-    def trusted(cls, header: WorldHeader, tables: Mapping[str, Elements]) -> Self:
+    def trusted(cls, header: WorldHeader, tables: Mapping[str, Elements], path: str = "") -> Self:
         """Make a world of tables that are right by construction: checked, and in tile order."""
         new = cls.__new__(cls)
-        ElementWorld.__init__(new, header)
+        ElementWorld.__init__(new, header, path)
         new.tables = dict(tables)
         return new
 
@@ -250,6 +215,12 @@ class LearnedWorld(ElementWorld):
     def scene(self) -> Scene:
         """The triangles and Gaussians as the engine has them."""
         return self._target.scene
+
+    def labelled_scene(self) -> Scene:
+        """Return the scene. Raises InputError if the world remembers points, which have nothing behind them."""
+        if len(self.tables.get("points", ())) > 0:
+            raise InputError("world: remembers points, behind which nothing is known; learn another model than points")
+        return self.scene
 
     @cached_property
     def _target(self) -> Target:

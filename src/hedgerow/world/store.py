@@ -25,11 +25,11 @@ from hedgerow.io.atomic import atomic_folder
 from hedgerow.world.check import TABLES, checked
 from hedgerow.world.elements import Elements
 from hedgerow.world.header import WorldHeader, typed
-from hedgerow.world.learned import WorldSize
 from hedgerow.world.rows import from_arrow, to_arrow
 from hedgerow.world.settings import settings_from, settings_of
 from hedgerow.world.tiles import TileList, list_tiles, tile_of
 from hedgerow.world.toml import dumps
+from hedgerow.world.world import WorldSize
 
 FORMAT = 2
 """Raised by one when older readers would misread the folder. 1 had one label per triangle and Gaussian."""

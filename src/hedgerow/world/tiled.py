@@ -20,11 +20,12 @@ from hedgerow import arrays
 from hedgerow.errors import InputError
 from hedgerow.log import Beams
 from hedgerow.world.elements import Gaussians, Points, Triangles
-from hedgerow.world.learned import ElementWorld, Rows, WorldSize
+from hedgerow.world.learned import ElementWorld, Rows
 from hedgerow.world.points import PointScene, build_cloud
 from hedgerow.world.scene import Scene
 from hedgerow.world.store import WorldFile
 from hedgerow.world.target import Target
+from hedgerow.world.world import WorldSize
 
 if TYPE_CHECKING:
     from hedgerow import _core
@@ -45,7 +46,7 @@ class TiledWorld(ElementWorld):
         if budget is None or budget < 1:
             raise InputError(f"resident_tiles, max_bytes: expected 1 or more, found {budget}")
         self._file = WorldFile(path)
-        super().__init__(self._file.header)
+        super().__init__(self._file.header, str(path))
         self._tiles = self._file.tiles
         self._first = self._tiles.first
         each = np.array([_BYTES_EACH[self._tiles.name(row)] for row in range(len(self._tiles))], dtype=np.int64)

@@ -1,34 +1,84 @@
 # SPDX-License-Identifier: Apache-2.0
-"""World: anything that answers `fire(beams, seed) -> Log`; SceneWorld does it with one native scene."""
+"""World: beams in, a log out. `World.fire` is the one way in; kinds of world only answer which returns there are.
 
-from typing import Protocol, runtime_checkable
+    log = world.fire(beams, seed=7, sensor=sensor)
+
+Range limits, the vegetation response, the sensor's noise and what the log says about itself are added here, once, for
+every kind of world: scenes (`SceneWorld`, `PhysicsWorld`), learned worlds (`LearnedWorld`, `TiledWorld`) and your own.
+A world of your own derives from `World` and gives `returns`.
+"""
+
+import copy
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+import hedgerow
 from hedgerow.errors import InputError
 from hedgerow.log import Beams, Log, Returns
+from hedgerow.physics.vegetation import VegetationSettings, respond
 from hedgerow.sensor import Sensor
-from hedgerow.world.scene import Progress, Scene
+from hedgerow.sensor.randomness import require_seed
+from hedgerow.world.behind import first_behind
+from hedgerow.world.scene import Progress, Scene, require_limits, require_threads
 
 
-@runtime_checkable
-class World(Protocol):
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """How beams are fired; every kind of world gets one with the beams."""
+
+    seed: int
+    min_range_m: float
+    """A pulse that is stopped nearer gives no return."""
+    max_range_m: float
+    """Nor one that is stopped farther off."""
+    sensor: Sensor | None
+    """Sets the shape of the pulses and the return mode, where the world looks at them."""
+    threads: int
+    """0 for all."""
+    progress: Progress | None
+    """Called between batches with the number of beams done."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorldSize:
+    """How large a world is."""
+
+    tables: dict[str, int]
+    """Number of elements of each table."""
+    parameters: int
+    """Numbers that define them, counted as in 000 §6.2.6: 10 per Gaussian, 9 per triangle (10 if any triangle is
+    permeable), 3 per point; intensities and labels, which 000 does not have, are left out."""
+    bytes: int
+    """Of the tables in memory, all columns."""
+
+    @property
+    def elements(self) -> int:
+        """Number of all elements."""
+        return sum(self.tables.values())
+
+
+class World(ABC):
     """Something to fire beams at."""
 
-    def fire(self, beams: Beams, seed: int = 0, *, sensor: Sensor | None = None) -> Log:
-        """Fire the beams and return them with their first returns; `sensor` sets name and range limits."""
-        ...
+    has_noise: bool = False
+    """Whether its ranges already have the noise of a sensor, as those learned from a log do."""
+    has_likelihood: bool = False
+    """Whether `log_likelihood` answers."""
+    vegetation: VegetationSettings | None = None
+    """How vegetation scatters ranges, if it does; see `with_vegetation`."""
 
-
-class SceneWorld:
-    """A world over one native scene."""
-
-    def __init__(self, scene: Scene, *, min_range_m: float = 0.0, max_range_m: float = np.inf) -> None:
-        """Wrap a scene; the range limits hold where no sensor is named."""
-        self.scene = scene
+    def __init__(self, *, min_range_m: float = 0.0, max_range_m: float = np.inf) -> None:
+        """Set the range limits that hold where no sensor is named [m]."""
         self.min_range_m = min_range_m
         self.max_range_m = max_range_m
+
+    @abstractmethod
+    def returns(self, beams: Beams, shot: Shot) -> Returns:
+        """Give the returns of the beams within the limits, without the sensor's noise: what a kind of world is."""
 
     def fire(
         self,
@@ -36,6 +86,8 @@ class SceneWorld:
         seed: int = 0,
         *,
         sensor: Sensor | None = None,
+        limits_m: tuple[float, float] | None = None,
+        noise: bool | None = False,
         threads: int = 0,
         progress: Progress | None = None,
     ) -> Log:
@@ -43,29 +95,35 @@ class SceneWorld:
 
         Args:
             beams: map frame, in any order.
-            seed: same seed, same answer, on any number of threads.
-            sensor: sets the log's sensor name and range limits; the world's own limits if None.
+            seed: same seed, same answer, on any number of threads and for any slice of the beams.
+            sensor: sets the log's sensor name and range limits and, in a `PhysicsWorld`, the shape of the pulses.
+            limits_m: range limits instead of the sensor's [m]. Default without a sensor: the world's own.
+            noise: add the sensor's range noise, range steps and drop-outs. None: unless the world has them already.
             threads: 0 for all.
             progress: called between batches with the number of beams done.
 
         Returns:
-            The beams with the first return of each: range, intensity, label and element.
+            The beams with their returns: (N,), or (N, R) in return modes that give several, nearest first.
+
+        Raises:
+            InputError: a wrong seed, number of threads or limits; noise is wanted without a sensor; or what the kind
+                of world refuses.
         """
-        min_range_m, max_range_m = self._limits(sensor)
-        hits = self.scene.fire(
-            beams, seed=seed, min_range_m=min_range_m, max_range_m=max_range_m, threads=threads, progress=progress
-        )
-        returns = Returns.trusted(
-            {"range_m": hits.range_m, "intensity": hits.intensity, "label": hits.label, "element": hits.element}
-        )
-        return Log(
-            beams,
-            returns,
-            sensor="" if sensor is None else sensor.name,
-            min_range_m=min_range_m,
-            max_range_m=max_range_m,
-            metadata={"seed": seed},
-        )
+        shot = self._shot(seed, sensor, limits_m, threads, progress)
+        return self._log(beams, self.returns(beams, shot), shot, noise)
+
+    @property
+    def map_origin_m(self) -> NDArray[np.float64]:
+        """(3,) what to add to map coordinates to get the outer frame; 0 if the world does not know [m]."""
+        return np.zeros(3)
+
+    def provenance(self) -> dict[str, Any]:
+        """Say what the world is, so that a log tells what it was fired at; must fit into JSON."""
+        return {"kind": type(self).__name__}
+
+    def size(self) -> WorldSize | None:
+        """Count elements, parameters and bytes, where that means something."""
+        return None
 
     def log_likelihood(
         self, log: Log, *, min_sigma_m: float = 0.001, threads: int = 0, progress: Progress | None = None
@@ -76,10 +134,123 @@ class SceneWorld:
             (N,) natural logarithms; -inf where the world says it cannot be.
 
         Raises:
-            InputError: the log has no maximal range, so "no return" would mean nothing.
+            InputError: this world knows no densities; or the log has missing returns but no maximal range.
         """
-        if not np.isfinite(log.max_range_m) and not log.returns.hit.all():
-            raise InputError("log: has missing returns but no max_range_m; say within what range nothing came back")
+        raise InputError(f"world: a {type(self).__name__} does not know how likely a range is")
+
+    def with_vegetation(self, settings: VegetationSettings | None) -> Self:
+        """Return this world with vegetation that scatters ranges (004); elements are shared.
+
+        Raises:
+            InputError: it has no labelled scene to look for solid things in.
+        """
+        if settings is None:
+            return self
+        self.labelled_scene()
+        new = copy.copy(self)
+        new.vegetation = settings
+        new.has_likelihood = False  # the elements do not know of that scatter
+        return new
+
+    def labelled_scene(self) -> Scene:
+        """Return the scene in which all that beams can meet has a label.
+
+        Raises:
+            InputError: there is none.
+        """
+        remedy = "give a SceneWorld, or a learned world loaded whole"
+        raise InputError(f"world: a {type(self).__name__} has no scene to look for solid things in; {remedy}")
+
+    def _shot(
+        self,
+        seed: int,
+        sensor: Sensor | None,
+        limits_m: tuple[float, float] | None,
+        threads: int,
+        progress: Progress | None,
+    ) -> Shot:
+        low, high = limits_m or self._limits(sensor)
+        require_limits(low, high)
+        return Shot(require_seed(seed), low, high, sensor, require_threads(threads), progress)
+
+    def _limits(self, sensor: Sensor | None) -> tuple[float, float]:
+        if sensor is None:
+            return self.min_range_m, self.max_range_m
+        return sensor.min_range_m, sensor.max_range_m
+
+    def _log(self, beams: Beams, returns: Returns, shot: Shot, noise: bool | None) -> Log:
+        """Put beams and returns together: vegetation response, sensor noise, and where it all comes from."""
+        wanted = (shot.sensor is not None and not self.has_noise) if noise is None else noise
+        log = Log(
+            beams,
+            returns,
+            sensor="" if shot.sensor is None else shot.sensor.name,
+            min_range_m=shot.min_range_m,
+            max_range_m=shot.max_range_m,
+            map_origin_m=self.map_origin_m,
+            metadata=self._metadata(shot, wanted),
+        )
+        if self.vegetation is not None:
+            log = self._scattered(log, self.vegetation, shot)
+        if not wanted:
+            return log
+        if shot.sensor is None:
+            raise InputError("noise: is that of a sensor; name the sensor, or fire without noise")
+        return shot.sensor.degrade(log, shot.seed)
+
+    def _scattered(self, log: Log, settings: VegetationSettings, shot: Shot) -> Log:
+        scene = self.labelled_scene()
+
+        def solid_behind(some: Beams, near_m: NDArray[np.float32], far_m: NDArray[np.float32]) -> dict[str, Any]:
+            found = first_behind(scene, some, near_m, far_m, settings.labels, seed=shot.seed, threads=shot.threads)
+            return {name: getattr(found, name) for name in ("range_m", "intensity", "label", "element")}
+
+        sigma = (scene.native.max_sigma_m, scene.native.max_sigma_per_m)
+        return replace(log, returns=respond(log, settings, shot.seed, solid_behind, sigma))
+
+    def _metadata(self, shot: Shot, noise: bool) -> dict[str, Any]:
+        said: dict[str, Any] = {
+            "hedgerow": hedgerow.__version__,
+            "world": self.provenance(),
+            "seed": shot.seed,
+            "noise": noise,
+        }
+        if shot.sensor is not None:
+            said["sensor"] = shot.sensor.provenance
+        if self.vegetation is not None:
+            said["vegetation"] = self.vegetation.model_dump(mode="json")
+        return said
+
+
+class SceneWorld(World):
+    """A world over one native scene, seen by single rays."""
+
+    has_likelihood = True
+
+    def __init__(self, scene: Scene, *, min_range_m: float = 0.0, max_range_m: float = np.inf) -> None:
+        """Wrap a scene; the range limits hold where no sensor is named."""
+        super().__init__(min_range_m=min_range_m, max_range_m=max_range_m)
+        self.scene = scene
+
+    def returns(self, beams: Beams, shot: Shot) -> Returns:
+        """Give the first return of each beam: range, intensity, label and element."""
+        hits = self.scene.fire(
+            beams,
+            seed=shot.seed,
+            min_range_m=shot.min_range_m,
+            max_range_m=shot.max_range_m,
+            threads=shot.threads,
+            progress=shot.progress,
+        )
+        return Returns.trusted(
+            {"range_m": hits.range_m, "intensity": hits.intensity, "label": hits.label, "element": hits.element}
+        )
+
+    def log_likelihood(
+        self, log: Log, *, min_sigma_m: float = 0.001, threads: int = 0, progress: Progress | None = None
+    ) -> NDArray[np.float64]:
+        """Give the log density of each pulse's first return, or of its absence, within the log's own limits."""
+        require_end_of_range(log)
         return self.scene.log_likelihood(
             log.beams,
             np.ascontiguousarray(log.returns.first_m),
@@ -90,7 +261,12 @@ class SceneWorld:
             progress=progress,
         )
 
-    def _limits(self, sensor: Sensor | None) -> tuple[float, float]:
-        if sensor is None:
-            return self.min_range_m, self.max_range_m
-        return sensor.min_range_m, sensor.max_range_m
+    def labelled_scene(self) -> Scene:
+        """Return the scene."""
+        return self.scene
+
+
+def require_end_of_range(log: Log) -> None:
+    """Raise InputError if the log has missing returns but no maximal range, so that "no return" would mean nothing."""
+    if not np.isfinite(log.max_range_m) and not log.returns.hit.all():
+        raise InputError("log: has missing returns but no max_range_m; say within what range nothing came back")

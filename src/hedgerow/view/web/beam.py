@@ -2,7 +2,6 @@
 """One beam: which one was clicked, and where a world says that it would return from (000 §5.4)."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +13,7 @@ from hedgerow.view.web.frame import Shown
 from hedgerow.view.web.layers import Rgb
 from hedgerow.view.web.stage import Stage
 from hedgerow.world.density import RangeDensity
+from hedgerow.world.learned import ElementWorld
 
 SEEN_RAD = 0.004
 """Points as near as this to the click are under the cursor: one on the nearest surface among them was meant."""
@@ -102,7 +102,7 @@ def look(stage: Stage, at: BeamAt) -> BeamView:
         log = stage.sweep(i, at.sweep)
         if log is not None and _same_beam(real, log, at.row):
             measured[layer.name] = float(log.returns.first_m[at.row])
-        if hasattr(layer.world, "pdf"):
+        if isinstance(layer.world, ElementWorld):
             density[layer.name] = range_density(layer.world, real, at.row)
             log_density[layer.name] = _scored(layer.world, real[at.row : at.row + 1])
     row = at.row
@@ -118,14 +118,14 @@ def _same_beam(a: Log, b: Log, row: int) -> bool:
     )
 
 
-def range_density(world: Any, real: Log, row: int) -> RangeDensity:
+def range_density(world: ElementWorld, real: Log, row: int) -> RangeDensity:
     """Ask a world for the density of the range along a beam of a log, up to the log's maximal range, in fine steps."""
     reach_m = real.max_range_m if np.isfinite(real.max_range_m) else _NO_LIMIT_M
     range_m = np.arange(STEP_M, reach_m + STEP_M, STEP_M)
     return world.pdf(real.beams[row : row + 1], range_m, min_sigma_m=SIGMA_M)
 
 
-def _scored(world: Any, beam: Log) -> float:
+def _scored(world: ElementWorld, beam: Log) -> float:
     try:
         return float(world.log_likelihood(beam)[0])
     except InputError:  # no maximal range, or a world of points beside others

@@ -3,17 +3,17 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.arrays import Numbers
 from hedgerow.errors import InputError
-from hedgerow.evaluate.sources import require_same_map
 from hedgerow.frames import Trajectory
-from hedgerow.log import Log, Returns
-from hedgerow.sensor import Sensor
+from hedgerow.log import Log
+from hedgerow.simulate import Simulation, replay, require_same_map
+from hedgerow.world import World
 
 Rgb = tuple[int, int, int]
 OWN_COLOURS: tuple[Rgb, ...] = ((86, 180, 233), (230, 159, 0), (0, 200, 140), (220, 110, 190), (240, 228, 66))
@@ -44,7 +44,7 @@ class Layer:
     """Gives the sweep of that number."""
     colour: Rgb = OWN_COLOURS[0]
     """Its own, where clouds are told apart by colour."""
-    world: Any = None
+    world: World | None = None
     """What the sweeps were fired at; None for a recording."""
     way_m: NDArray[np.float64] | None = None
     """(K, 3) where the sensor goes, map frame; None if only its beams tell."""
@@ -62,43 +62,29 @@ def recorded(name: str, recording: Recording) -> Layer:
     return Layer(name, recording.sweeps, lambda number: recording.read(number), way_m=way_m)
 
 
-def fired(name: str, world: Any, real: Layer, seed: int, *, sensor: Sensor | None = None) -> Layer:
+def fired(name: str, world: World, real: Layer, seed: int) -> Layer:
     """Return the layer of a world at which the beams of another layer are fired; same seed, same cloud.
 
     Args:
         name: what to call it.
-        world: anything with `fire`; `log_likelihood` and `pdf` are used where it has them.
+        world: what to fire at.
         real: whose beams.
         seed: for firing.
-        sensor: sets the shape of the pulses, for physical worlds.
     """
 
     def fire(number: int) -> Log:
         recording = real.read(number)
-        simulated: Log = world.fire(recording.beams, seed=seed, sensor=sensor)
-        require_same_map(name, recording, simulated)
-        return limited(simulated, recording)
+        require_same_map(name, world, recording)
+        return replay(world, recording, seed=seed)
 
     return Layer(name, real.sweeps, fire, world=world)
 
 
-def limited(simulated: Log, real: Log) -> Log:
-    """Return a simulation with the range limits of the real log: what lies outside it could not have been seen."""
-    returns, low, high = simulated.returns, real.min_range_m, real.max_range_m
-    outside = returns.hit & ((returns.range_m < low) | (returns.range_m > high))
-    if outside.any():
-        ranges = np.where(outside, np.float32(np.inf), returns.range_m)
-        order = np.argsort(ranges, axis=-1, kind="stable")  # those left move up, nearest first
-
-        def moved(column: NDArray[Any] | None) -> NDArray[Any] | None:
-            return column if column is None or ranges.ndim == 1 else np.take_along_axis(column, order, -1)
-
-        returns = Returns.from_arrays(
-            ranges=np.sort(ranges, axis=-1) if ranges.ndim > 1 else ranges,
-            intensities=moved(returns.intensity),
-            labels=moved(returns.label),
-        )
-    return replace(simulated, returns=returns, min_range_m=low, max_range_m=high)
+def driven(name: str, simulation: Simulation) -> Layer:
+    """Return the layer of a drive through a world, its sweeps fired when they are looked at."""
+    numbers = np.arange(len(simulation), dtype=np.int32)
+    way_m = simulation.trajectory.position_m
+    return Layer(name, numbers, simulation.sweep, world=simulation.world, way_m=way_m)
 
 
 def named_apart(layers: list[Layer]) -> list[Layer]:

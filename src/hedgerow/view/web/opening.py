@@ -3,16 +3,23 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.errors import FileError, InputError
-from hedgerow.view.web.layers import Layer, fired, named_apart, recorded, require_sweeps
-from hedgerow.view.web.sites import SiteToFire, Stages, is_scene, scene_names
+from hedgerow.errors import InputError
+from hedgerow.inputs import Kind, Place, open_log, open_place, require_kind
+from hedgerow.sensor import Sensor
+from hedgerow.simulate import simulate
+from hedgerow.view.web.layers import Layer, driven, fired, named_apart, recorded, require_sweeps
 from hedgerow.view.web.stage import Solid, Stage
-from hedgerow.world import LearnedWorld, is_world, load_world
+from hedgerow.world import LearnedWorld, load_world
+
+if TYPE_CHECKING:
+    from hedgerow.physics.scene_file.build import Stages
+
+SHOWN: tuple[Kind, ...] = ("log", "learned world", "scene")
 
 WAY_SWEEPS = 60
 """The way is drawn through the beams of this many sweeps, evenly chosen: reading all could take long."""
@@ -22,7 +29,7 @@ WAY_PER_SWEEP = 4
 def open_stage(
     paths: Sequence[str | Path],
     seed: int = 0,
-    progress: Stages | None = None,
+    progress: "Stages | None" = None,
     options: Mapping[str, Any] | None = None,
 ) -> Stage:
     """Open logs, worlds and scenes to be shown together.
@@ -42,29 +49,26 @@ def open_stage(
     """
     if not paths:
         raise InputError("view: name at least one log, world or scene")
-    kinds = [(path, _kind(path)) for path in map(Path, paths)]  # wrong ones are told before anything slow
+    kinds = [(path, require_kind(path, SHOWN, "view")) for path in map(Path, paths)]  # before anything slow
+    places = [open_place(path, "view") for path, kind in kinds if kind == "scene"]
     logs = [_log(path, options or {}) for path, kind in kinds if kind == "log"]
-    worlds = [Solid(path.stem, _whole(path)) for path, kind in kinds if kind == "world"]
-    sites = [SiteToFire.load(path, progress) for path, kind in kinds if kind == "scene"]
-    if not logs and sites:
-        logs.append(sites.pop(0).own_pass(seed))
+    worlds = [Solid(path.stem, _whole(path)) for path, kind in kinds if kind == "learned world"]
+    if not logs and places:
+        logs.append(_own_drive(places.pop(0), seed, progress))
     simulated = [fired(each.name, each.world, logs[0], seed) for each in worlds] if logs else []
-    simulated += [site.fired(logs[0], seed) for site in sites]
+    if places:
+        sensor = Sensor.of(logs[0].read(int(logs[0].sweeps[0])))
+        simulated += [fired(each.name, each.open(sensor, progress=progress).world, logs[0], seed) for each in places]
     return _placed(named_apart(logs + simulated), worlds)
 
 
-def _kind(path: Path) -> Literal["log", "world", "scene"]:
-    from hedgerow.io.formats import format_of
-
-    if is_world(path):
-        return "world"
-    if is_scene(path):
-        SiteToFire.check(path)
-        return "scene"
-    if not path.exists():
-        raise FileError(f"{path}: no such file or folder, nor a scene; the scenes are {', '.join(scene_names())}")
-    format_of(path, None, reading=True)
-    return "log"
+def _own_drive(place: Place, seed: int, progress: "Stages | None") -> Layer:
+    """Return the layer of the scene's own sensor along the scene's first trajectory."""
+    sensor = place.sensor(None)
+    if place.plan is None or not place.plan.file.trajectories:
+        raise InputError(f"{place.name}: the scene names no trajectory; give a log whose beams to fire at it")
+    world, trajectories, _ = place.open(sensor, progress=progress)
+    return driven(place.name, simulate(world, sensor, next(iter(trajectories.values())), seed=seed))
 
 
 def _whole(path: Path) -> LearnedWorld:
@@ -74,9 +78,7 @@ def _whole(path: Path) -> LearnedWorld:
 
 
 def _log(path: Path, options: Mapping[str, Any]) -> Layer:
-    from hedgerow.io import open_log
-
-    layer = recorded(path.stem, open_log(path, **options))
+    layer = recorded(path.stem, open_log(path, "view", **options))
     require_sweeps(layer)
     return layer
 

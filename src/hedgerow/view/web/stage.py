@@ -2,7 +2,6 @@
 """Stage: everything that can be shown, read and fired when it is asked for, and kept as far as the memory goes."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,10 +120,10 @@ class Stage:
             InputError: the layer knows no densities, or the log has no maximal range.
         """
         layer, real = self.layers[simulated], self.sweep(0, number)
-        score: Any = getattr(layer.world, "log_likelihood", None)
-        if score is None or real is None:
+        world = layer.world
+        if world is None or not world.has_likelihood or real is None:
             raise InputError(f"{layer.name}: has no densities; learned worlds do")
-        return self._values.get(("likelihood", simulated, number), lambda: np.asarray(score(real), dtype=np.float64))
+        return self._values.get(("likelihood", simulated, number), lambda: world.log_likelihood(real))
 
 
 def _difference(name: str, real: Log, simulated: Log) -> NDArray[np.float64]:
