@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One opener for every verb: a path or a name is a log, a learned world, a scene, a sensor or a trajectory.
+
+    log = inputs.open_log("drive/", verb="learn")           # refuses a world: "site.world is a learned world; ..."
+    place = inputs.open_place("trail", verb="fire")         # a scene or a learned world, read once, not yet built
+    sensor = place.sensor("vlp-16")
+    world, trajectories, _ = place.open(sensor)
+
+What is given is told by its content where it exists, else by the names of what is shipped. A thing of another kind than
+the verb wants gets one sentence that says what it is instead; a name that is unknown, what is near.
+"""
+
+import difflib
+import time
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from hedgerow.errors import FileError, InputError
+from hedgerow.frames import Trajectory
+from hedgerow.sensor import Sensor
+from hedgerow.world import World, is_world, load_world
+
+if TYPE_CHECKING:
+    from hedgerow.io.source import LogSource
+    from hedgerow.physics.receiver import BeamSettings
+    from hedgerow.physics.scene_file.build import Stages
+    from hedgerow.physics.site import ScenePlan
+
+Kind = Literal["log", "learned world", "scene", "sensor", "trajectory"]
+PLACES: tuple[Kind, ...] = ("scene", "learned world")
+"""What a sensor can be fired at."""
+_DEFAULT_NM = 905.0
+"""Wavelength at which a scene is built where no sensor says otherwise."""
+
+
+def kind_of(given: str | Path) -> Kind:
+    """Tell what a path or a name is, without opening more of it than that takes.
+
+    Raises:
+        FileError: a file or folder of no known kind.
+        InputError: no file, and no name of a scene or sensor; says which are near.
+    """
+    from hedgerow.io import TRAJECTORY_FORMATS
+    from hedgerow.io.formats import format_of
+    from hedgerow.physics.scene_file.read import SUFFIXES, scene_names
+
+    path = Path(given)
+    suffix = path.suffix.lower()
+    if is_world(path):
+        return "learned world"
+    if path.exists():
+        if path.is_file() and suffix == ".toml":
+            return "sensor" if _is_sensor_file(path) else "scene"
+        if path.is_file() and suffix in TRAJECTORY_FORMATS:
+            return "trajectory"
+        if path.is_file() and suffix in SUFFIXES:
+            return "scene"
+        format_of(path, None, reading=True)
+        return "log"
+    if str(given) in scene_names():
+        return "scene"
+    if Sensor.is_name(str(given)):
+        return "sensor"
+    near = difflib.get_close_matches(str(given), _neighbours(path), n=2)
+    guess = f"; did you mean {' or '.join(near)}?" if near else ", nor the name of a scene or sensor"
+    raise FileError(f"{given}: no such file or folder{guess}")
+
+
+def require_kind(given: str | Path, wanted: tuple[Kind, ...], verb: str) -> Kind:
+    """Return what a path or a name is; raise InputError if the verb wants something else."""
+    found = kind_of(given)
+    if found not in wanted:
+        raise InputError(f"{given}: is {_a(found)}; {verb} wants {' or '.join(map(_a, wanted))}")
+    return found
+
+
+def open_log(given: str | Path, verb: str, **options: Any) -> "LogSource":
+    """Open a log of any format; options as in `hr.open_log`.
+
+    Raises:
+        FileError, InputError: it is missing, damaged, or something else than a log.
+    """
+    from hedgerow import io
+
+    if options.get("format") is None:
+        require_kind(given, ("log",), verb)
+    return io.open_log(given, **options)
+
+
+def open_sensor(given: str | Path, rate_hz: float | None = None) -> Sensor:
+    """Return a sensor of the catalogue by its name, or read one from a TOML file.
+
+    Raises:
+        FileError, InputError: no such sensor, the file is wrong, or a rate that it does not have.
+    """
+    is_file = str(given).lower().endswith(".toml")
+    return Sensor.load(given, rate_hz) if is_file else Sensor.named(str(given), rate_hz)
+
+
+class Opened(NamedTuple):
+    """A place that is ready to be fired at."""
+
+    world: World
+    trajectories: dict[str, Trajectory]
+    """Those that the scene names, T_map_sensor."""
+    summary: str
+    """What was built or loaded, in one line."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A scene or a learned world to fire at: checked, but built or loaded only when it is opened."""
+
+    given: str
+    plan: "ScenePlan | None"
+    """Of a scene; None for a learned world."""
+    seed: int | None = None
+    """Of the scene, in the place of the file's."""
+
+    @property
+    def name(self) -> str:
+        """Short name."""
+        return Path(self.given).stem if self.plan is None else self.plan.name
+
+    def sensor(self, name: str | None, rate_hz: float | None = None) -> Sensor:
+        """Return the sensor that was named, or else the scene's own.
+
+        Raises:
+            FileError, InputError: no such sensor, or a learned world, which names none.
+        """
+        if name is None and self.plan is None:
+            raise InputError("--sensor: a learned world names none; give one, for example --sensor hdl-64e")
+        own = "" if self.plan is None else self.plan.file.sensor
+        return open_sensor(name or own, rate_hz)
+
+    def choose_trajectory(self, name: str | None, rate_hz: float | None = None) -> Trajectory | str:
+        """Return the trajectory of a file, or the name of one of the scene, which is not built for that.
+
+        Raises:
+            InputError: neither; says which there are.
+        """
+        from hedgerow.io import read_trajectory
+
+        names = [] if self.plan is None else list(self.plan.file.trajectories)
+        wanted = name or next(iter(names), "")
+        if wanted in names:
+            return wanted
+        if not wanted or not Path(wanted).exists():
+            known = f"the scene has {', '.join(names)}" if names else "there are no named ones here"
+            raise InputError(f"--trajectory {wanted}: give a trajectory of the scene or a file of poses; {known}")
+        return read_trajectory(wanted, rate_hz=rate_hz)
+
+    def open(
+        self,
+        sensor: Sensor | None = None,
+        *,
+        settings: "BeamSettings | None" = None,
+        progress: "Stages | None" = None,
+    ) -> Opened:
+        """Build the scene at the wavelength of a sensor, or load the learned world."""
+        start_s = time.perf_counter()
+        if self.plan is None:
+            world = load_world(self.given)
+            return Opened(world, {}, f"loaded {self.name}: {world.size().elements:,} elements")
+        wavelength_nm = _DEFAULT_NM if sensor is None else sensor.config.beam.wavelength_nm
+        site = self.plan.build(wavelength_nm=wavelength_nm, seed=self.seed, progress=progress)
+        took_s = time.perf_counter() - start_s
+        summary = f"built {site.name}: {site.n_triangles:,} triangles in {took_s:.1f} s"
+        return Opened(site.world(settings), site.trajectories, summary)
+
+
+def open_place(
+    given: str | Path, verb: str, changes: Mapping[str, Any] | None = None, seed: int | None = None
+) -> Place:
+    """Open a scene, reading and checking its file once, or a learned world.
+
+    Args:
+        given: a shipped scene's name, a scene file, or the folder of a learned world.
+        verb: what wants it, for the error.
+        changes: values of the scene's parameters or fields.
+        seed: of the scene, in the place of the file's.
+
+    Raises:
+        FileError, InputError: the file is wrong, or something else than a place; or what only scenes have is given
+            for a learned world.
+    """
+    from hedgerow.physics.site import open_scene
+
+    if require_kind(given, PLACES, verb) == "scene":
+        return Place(str(given), open_scene(given, changes), seed)
+    if changes or seed is not None:
+        raise InputError(f"--set, --scene-seed: only for scenes, and {given} is a learned world")
+    return Place(str(given), None)
+
+
+def open_simulated(
+    given: str | Path, verb: str, sensor: Sensor | None, progress: "Stages | None" = None
+) -> "LogSource | World":
+    """Open what a real log is compared with: a simulated log, a learned world, or a scene seen by that sensor."""
+    if require_kind(given, ("log", *PLACES), verb) == "log":
+        return open_log(given, verb)
+    return open_place(given, verb).open(sensor, progress=progress).world
+
+
+def describe(given: str | Path) -> list[tuple[str, str]]:
+    """Say what a path or a name is, as labelled lines: the content of `hedgerow info`.
+
+    Raises:
+        FileError, InputError: missing, damaged, or of no known kind.
+    """
+    from hedgerow.io.describe import describe as describe_file
+    from hedgerow.physics.site import open_scene
+    from hedgerow.sensor.describe import details
+    from hedgerow.world.describe import describe_world
+
+    match kind_of(given):
+        case "learned world":
+            return list(describe_world(given).items())
+        case "scene":
+            return open_scene(given).details()
+        case "sensor":
+            return details(open_sensor(given))
+        case "log" | "trajectory":
+            return list(describe_file(given).items())
+
+
+def _is_sensor_file(path: Path) -> bool:
+    """Tell a sensor's TOML from a scene's; one that cannot be read is left to the reader of scenes, which says so."""
+    try:
+        return "pattern" in tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        return False
+
+
+def _neighbours(path: Path) -> list[str]:
+    """Names that may have been meant: of scenes, sensors, and of what lies in the same folder."""
+    from hedgerow.physics.scene_file.read import scene_names
+
+    beside = [str(path.parent / each.name) for each in path.parent.iterdir()] if path.parent.is_dir() else []
+    return [*scene_names(), *Sensor.names(), *beside]
+
+
+def _a(kind: str) -> str:
+    return f"a {kind}"

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The simulator: aim, fire, add the sensor's noise, sweep by sweep; `replay` fires the beams of a log again.
+
+    for sweep in hr.simulate(world, sensor, trajectory, seed=7):
+        writer.append(sweep)
+
+Everything that drives a sensor through a world, or fires a recording at one, comes through here: the command line, the
+viewer, the live server, the experiments. So the same world, sensor, trajectory and seed give the same bytes everywhere.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hedgerow.errors import InputError
+from hedgerow.frames import Pose, Trajectory
+from hedgerow.log import Beams, Log
+from hedgerow.sensor import Sensor
+from hedgerow.sensor.aim import Aim
+from hedgerow.sensor.driving import extent
+from hedgerow.sensor.randomness import require_seed
+from hedgerow.world import World
+
+SAME_ORIGIN_M = 0.001
+"""Map origins that differ by less are the same."""
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """A drive of one sensor through one world. A sweep has the same bytes alone, in turn, or on another machine."""
+
+    world: World
+    sensor: Sensor
+    trajectory: Trajectory
+    """T_map_base."""
+    start_ns: NDArray[np.int64]
+    """(S,) when each sweep starts on the trajectory [ns]."""
+    seed: int = 0
+    noise: bool | None = None
+    """Whether to add the sensor's own noise. None: unless the world has it, from the log that it was learned from."""
+    aim: Aim = field(default_factory=Aim)
+    """How pulses differ from where the log says that they went."""
+    mount: Pose = field(default_factory=Pose)
+    """T_base_sensor."""
+
+    def __len__(self) -> int:
+        """Count the sweeps."""
+        return len(self.start_ns)
+
+    def __iter__(self) -> Iterator[Log]:
+        """Fire all sweeps in turn."""
+        return map(self.sweep, range(len(self)))
+
+    def sweep(self, number: int) -> Log:
+        """Fire one sweep; numbers past the last drive the trajectory again, at later times."""
+        place, pattern = number % len(self), self.sensor.pattern
+        log = fire_sweep(
+            self.world,
+            self.sensor,
+            self.trajectory,
+            number,
+            int(self.start_ns[place]),
+            seed=self.seed,
+            noise=self.noise,
+            aim=self.aim,
+            mount=self.mount,
+        )
+        return log if place == number else _delayed(log, pattern.start_ns(number) - pattern.start_ns(place))
+
+
+def simulate(
+    world: World,
+    sensor: Sensor,
+    trajectory: Trajectory,
+    *,
+    seed: int = 0,
+    sweeps: int | None = None,
+    start_s: float = 0.0,
+    at_s: ArrayLike | None = None,
+    noise: bool | None = None,
+    aim: Aim | None = None,
+    mount: Pose | None = None,
+) -> Simulation:
+    """Plan the drive of a sensor through a world; sweeps are fired when they are asked for.
+
+    Args:
+        world: what to fire at.
+        sensor: what fires.
+        trajectory: T_map_base.
+        seed: same seed, same answer.
+        sweeps: how many. Default: to the end of the trajectory.
+        start_s: when the first one starts, after the trajectory's first pose [s].
+        at_s: (S,) or, when each sweep starts, after the trajectory's first pose [s].
+        noise: whether to add the sensor's own noise. Default: unless the world has it, from the log that it was
+            learned from.
+        aim: how pulses differ from where the log says that they went: encoder steps, a ray of the beam's cone.
+        mount: T_base_sensor. Default: the trajectory is the sensor's own.
+
+    Returns:
+        The simulation: iterate it, ask its length, or ask for `sweep(number)` alone.
+
+    Raises:
+        InputError: the sweeps do not fit into the trajectory, or an argument is wrong; names it.
+    """
+    require_seed(seed)
+    if at_s is None:
+        begin_ns, n = extent(sensor.pattern, trajectory, start_s, None, sweeps)
+        start_ns = np.array([begin_ns + sensor.pattern.start_ns(number) for number in range(n)], dtype=np.int64)
+    else:
+        start_ns = _starts(sensor, trajectory, at_s, start_s, sweeps)
+    return Simulation(world, sensor, trajectory, start_ns, seed, noise, aim or Aim(), mount or Pose())
+
+
+def fire_sweep(
+    world: World,
+    sensor: Sensor,
+    trajectory: Trajectory,
+    number: int,
+    start_ns: int,
+    *,
+    seed: int = 0,
+    noise: bool | None = None,
+    aim: Aim | None = None,
+    mount: Pose | None = None,
+) -> Log:
+    """Fire one sweep of a sensor's scan: what the simulator is.
+
+    Args:
+        number: which sweep of the scan; pulse ids, and with them random numbers, follow from it.
+        start_ns: when on the trajectory it starts [ns].
+        world, sensor, trajectory, seed, noise, aim, mount: as in `simulate`.
+    """
+    nominal = sensor.sweep_at(trajectory, number, start_ns, mount=mount)
+    ideal = aim is None or aim.is_ideal
+    true = nominal if ideal else sensor.sweep_at(trajectory, number, start_ns, mount=mount, aim=aim)
+    log = world.fire(true, seed, sensor=sensor, noise=noise)
+    return replace(log, beams=nominal, metadata=log.metadata | _provenance(trajectory, aim, mount))
+
+
+def replay(world: World, log: Log, *, seed: int = 0) -> Log:
+    """Fire the beams of a log again, within its range limits, as pulses of its own sensor where that is known.
+
+    The answer has no sensor noise but what the world has itself: the beams' own errors are those of the log.
+
+    Raises:
+        InputError: the world lies in another map.
+    """
+    require_same_map("world", world, log)
+    answer = world.fire(log.beams, seed, sensor=Sensor.of(log), limits_m=(log.min_range_m, log.max_range_m))
+    return replace(answer, sensor=log.sensor, map_origin_m=log.map_origin_m)
+
+
+def require_same_map(name: str, world: World, log: Log) -> None:
+    """Raise InputError, with the world's name, if its map begins elsewhere than that of the log."""
+    theirs, ours = world.map_origin_m, log.map_origin_m
+    # Worlds that do not know where their map lies leave its origin at 0.
+    if theirs.any() and not np.allclose(theirs, ours, rtol=0, atol=SAME_ORIGIN_M):
+        raise InputError(
+            f"{name}: the world's map begins at {theirs.tolist()}, that of the log at {ours.tolist()}; learn and fire "
+            "with logs of one map origin"
+        )
+
+
+def _starts(
+    sensor: Sensor, trajectory: Trajectory, at_s: ArrayLike, start_s: float, sweeps: int | None
+) -> NDArray[np.int64]:
+    if start_s != 0.0 or sweeps is not None:
+        raise InputError("at_s: give either this or start_s and sweeps")
+    times = np.atleast_1d(np.asarray(at_s, dtype=np.float64))
+    if times.ndim != 1 or len(times) == 0 or not np.isfinite(times).all():
+        raise InputError(f"at_s: expected one finite time for each sweep, found shape {times.shape}")
+    for time_s in (float(times.min()), float(times.max())):
+        extent(sensor.pattern, trajectory, time_s, None, 1)
+    return trajectory.start_ns + np.rint(times * 1e9).astype(np.int64)
+
+
+def _delayed(log: Log, delay_ns: int) -> Log:
+    return replace(log, beams=Beams.trusted(log.beams.columns() | {"time_ns": log.beams.time_ns + delay_ns}))
+
+
+def _provenance(trajectory: Trajectory, aim: Aim | None, mount: Pose | None) -> dict[str, Any]:
+    said: dict[str, Any] = {"trajectory": trajectory.provenance}
+    if aim is not None and not aim.is_ideal:
+        said["aim"] = {"encoder": aim.encoder, "cone": aim.cone, "seed": aim.seed}
+    if mount is not None:
+        said["mount"] = {"position_m": mount.position_m.tolist(), "quaternion_xyzw": mount.quaternion_xyzw.tolist()}
+    return said
