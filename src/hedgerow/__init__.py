@@ -4,7 +4,9 @@
 Public names only; each is imported when first used, so that `import hedgerow` stays quick.
 """
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -81,6 +83,17 @@ __all__ = [
     "write_log",
     "write_trajectory",
 ]
+
+
+class _Package(ModuleType):
+    """`hr.simulate` is the function: the import system may not put the module of the same name in its place."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _HOME and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:

@@ -9,7 +9,7 @@ viewer, the live server, the experiments. So the same world, sensor, trajectory 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -41,10 +41,10 @@ class Simulation:
     seed: int = 0
     noise: bool | None = None
     """Whether to add the sensor's own noise. None: unless the world has it, from the log that it was learned from."""
-    aim: Aim = field(default_factory=Aim)
+    aim: Aim | None = None
     """How pulses differ from where the log says that they went."""
-    mount: Pose = field(default_factory=Pose)
-    """T_base_sensor."""
+    mount: Pose | None = None
+    """T_base_sensor. None: the trajectory is the sensor's own."""
 
     def __len__(self) -> int:
         """Count the sweeps."""
@@ -111,7 +111,7 @@ def simulate(
         start_ns = np.array([begin_ns + sensor.pattern.start_ns(number) for number in range(n)], dtype=np.int64)
     else:
         start_ns = _starts(sensor, trajectory, at_s, start_s, sweeps)
-    return Simulation(world, sensor, trajectory, start_ns, seed, noise, aim or Aim(), mount or Pose())
+    return Simulation(world, sensor, trajectory, start_ns, seed, noise, aim, mount)
 
 
 def fire_sweep(

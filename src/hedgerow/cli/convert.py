@@ -76,6 +76,7 @@ def _convert(
     write_as: str | None,
     settings: list[str],
 ) -> None:
+    from hedgerow.inputs import require_kind
     from hedgerow.io import open_log
     from hedgerow.io.convert import convert as copy
     from hedgerow.io.describe import count, recovery_text
@@ -84,6 +85,8 @@ def _convert(
 
     options: dict[str, Any] = settings_of(settings) | said
     format_of(target, write_as, reading=False)  # refuse it before anything is read
+    if read_as is None:
+        require_kind(source, ("log",), "convert")
     written: Trajectory | None = None
     if trajectory is not None and "trajectory" not in format_of(source, read_as, reading=True).options:
         from hedgerow.io import read_trajectory
