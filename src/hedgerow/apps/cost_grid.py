@@ -10,8 +10,7 @@ The paper says nothing of the vehicle's width. Here the cells within it of one t
 100 too, but stay open: a vehicle that stands there must be able to leave. Width 0 gives the paper's map.
 """
 
-from importlib import import_module
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -112,7 +111,8 @@ class CostGrid:
 
     def weight(self) -> NDArray[np.float64]:
         """Return (rows, columns) what a metre in the cell costs to drive: 1 plus its cost, inf if it is blocked."""
-        ndimage: Any = import_module("scipy.ndimage")  # carries no type information
+        from scipy import ndimage
+
         cost = self.cost()
         blocked = cost >= MAX_COST
         if blocked.any() and self.settings.keep_off_m > 0:
@@ -154,6 +154,7 @@ class CostGrid:
 
     def _base_m(self) -> NDArray[np.float64]:
         """Height of the lowest point within the window around each cell; inf if there is none [m]."""
-        ndimage: Any = import_module("scipy.ndimage")  # carries no type information
+        from scipy import ndimage
+
         reach = int(self.settings.window_m / self.settings.cell_m + 1e-9)
         return ndimage.minimum_filter(self.lowest_m, size=2 * reach + 1, mode="nearest")

@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Distance to the nearest of many points, and the hash by which equal points are found."""
 
-from importlib import import_module
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,15 +20,16 @@ class Nearest:
         if not distinct:
             _, first = np.unique(mixed(points_m.view(np.uint64)), return_index=True)
             points_m = points_m if len(first) == len(points_m) else points_m[np.sort(first)]
-        spatial: Any = import_module("scipy.spatial")  # it has no annotations
+        from scipy.spatial import cKDTree
+
         # Neither balanced nor compact: several times as fast where beams repeat and points lie in dense lines, and no
         # slower on other sweeps.
-        self._tree: Any = spatial.cKDTree(points_m, balanced_tree=False, compact_nodes=False)
+        self._tree = cKDTree(points_m, balanced_tree=False, compact_nodes=False)
 
     def distance_m(self, points_m: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the (K,) distances of (K, 3) points, on all cores [m]."""
         distance_m, _ = self._tree.query(points_m, workers=-1 if len(points_m) >= _WORTH_THREADS else 1)
-        return distance_m
+        return np.asarray(distance_m)
 
 
 def mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:

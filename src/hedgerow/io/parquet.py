@@ -6,6 +6,9 @@ metadata (parquet_header.py), in one file or a folder of parts (parquet_writer.p
 footers; sweeps are then read one by one, by number, or all at once.
 """
 
+# pyarrow's stubs leave parts of its types unknown.
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,13 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from hedgerow import arrays
 from hedgerow.arrays import Numbers
 from hedgerow.errors import FileError, InputError
 from hedgerow.frames import Trajectory
-from hedgerow.io.arrow import pa, pq
 from hedgerow.io.parquet_header import KEY, PARTS_KEY, Header
 from hedgerow.io.parquet_rows import BEAM_TYPES, OPTIONAL_TYPES, RETURN_TYPES, Assembly
 from hedgerow.io.parquet_writer import PART_PATTERN, LogWriter
@@ -39,7 +43,7 @@ class _Part:
     path: Path
     header: Header
     is_last: bool
-    footer: Any
+    footer: pq.FileMetaData
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,7 +150,7 @@ class LogFile:
         """How many files it consists of."""
         return len(self._parts)
 
-    def _tables(self, groups: _Groups, columns: list[str]) -> Iterator[Any]:
+    def _tables(self, groups: _Groups, columns: list[str]) -> Iterator[pa.Table]:
         """Decode row groups in order, a batch at a time."""
         batch = np.cumsum(groups.n_rows) // _ROWS_AT_ONCE
         for number, in_part in arrays.groups(groups.part):

@@ -4,14 +4,17 @@
 Everything is done on whole columns; no Python loop runs over rows.
 """
 
+# pyarrow's stubs leave parts of its types unknown.
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from hedgerow.arrays import first_row
 from hedgerow.errors import InputError
-from hedgerow.io.arrow import pa
 from hedgerow.log import Beams, Log, Returns
 from hedgerow.ranges import BLANK
 
@@ -32,10 +35,15 @@ OPTIONAL_TYPES = {"intensity": "float", "label": "uint16", "element": "int64"}
 _AXES = ("x", "y", "z")
 
 
-def schema_of(log: Log) -> Any:
+def schema_of(log: Log) -> pa.Schema:
     """Return the Arrow schema of a log's rows."""
     types = BEAM_TYPES | RETURN_TYPES | {name: OPTIONAL_TYPES[name] for name in present(log)}
-    return pa.schema([pa.field(name, kind, nullable=False) for name, kind in types.items()])
+    return pa.schema(
+        [
+            pa.field(name, kind, nullable=False)  # pyright: ignore[reportArgumentType]  # the name of a type will do
+            for name, kind in types.items()
+        ]
+    )
 
 
 def present(log: Log) -> list[str]:
@@ -43,7 +51,7 @@ def present(log: Log) -> list[str]:
     return [name for name in OPTIONAL_TYPES if getattr(log.returns, name) is not None]
 
 
-def to_table(log: Log, schema: Any) -> Any:
+def to_table(log: Log, schema: pa.Schema) -> pa.Table:
     """Return the rows of a log as an Arrow table."""
     beams, returns = log.beams, log.returns
     columns: dict[str, NDArray[Any]] = {name: getattr(beams, name) for name in ("sweep", "pulse", "time_ns", "ring")}
@@ -88,7 +96,7 @@ class Assembly:
         self._n_pulses = 0
         self._last_row = (0, 0)
 
-    def add(self, table: Any) -> None:
+    def add(self, table: pa.Table) -> None:
         """Append the rows of an Arrow table.
 
         Raises:

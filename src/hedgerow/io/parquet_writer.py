@@ -6,14 +6,18 @@ of what is appended becomes a row group. Sweeps that are mixed within one `appen
 that comes in several appends has several row groups. Both read back as one.
 """
 
+# pyarrow's stubs leave parts of its types unknown.
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from hedgerow.errors import InputError
-from hedgerow.io.arrow import pa, pq
 from hedgerow.io.atomic import atomic_file, atomic_folder
 from hedgerow.io.parquet_header import KEY, PARTS_KEY, Header
 from hedgerow.io.parquet_rows import present, schema_of, to_table
@@ -98,10 +102,11 @@ class LogWriter(LogSink):
 class _Part:
     """One Parquet file being written."""
 
-    def __init__(self, path: Path, header: Header, schema: Any) -> None:
-        names: list[str] = schema.names
+    def __init__(self, path: Path, header: Header, schema: pa.Schema) -> None:
+        names = schema.names
         planes = dict.fromkeys(set(names).difference(_DICTIONARY, _DIFFERENCES), "BYTE_STREAM_SPLIT")
         differences = dict.fromkeys(set(names).intersection(_DIFFERENCES), "DELTA_BINARY_PACKED")
+        repetitive = [name for name in names if name in _DICTIONARY]
         self.header = header
         self.n_rows = 0
         self._schema = schema.with_metadata({KEY: header.to_json()})
@@ -111,7 +116,7 @@ class _Part:
             self._file,
             self._schema,
             compression=_COMPRESSION,
-            use_dictionary=[name for name in names if name in _DICTIONARY],
+            use_dictionary=repetitive,  # pyright: ignore[reportArgumentType]  # names of columns, or all
             column_encoding=planes | differences,
         )
 
@@ -122,7 +127,7 @@ class _Part:
 
     def close(self, *, last: bool = False) -> None:
         if last:
-            self._writer.add_key_value_metadata({PARTS_KEY: str(self.header.part + 1)})
+            self._writer.add_key_value_metadata({PARTS_KEY.decode(): str(self.header.part + 1)})
         self._writer.close()
         self._file.close()
 

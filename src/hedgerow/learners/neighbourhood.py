@@ -7,8 +7,7 @@ neighbourhood is flat, there is more of the same between two rings of beams: ele
 leaves there is air.
 """
 
-from importlib import import_module
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from hedgerow.learners.maximise import Prior, rebuilt
 from hedgerow.world.elements import Gaussians
+
+if TYPE_CHECKING:
+    from scipy.spatial import cKDTree
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -113,6 +115,7 @@ def _pairs(mean_m: NDArray[np.float64], reach_m: float) -> tuple[NDArray[np.intp
     return of[order], neighbour[order]
 
 
-def _tree(mean_m: NDArray[np.float64]) -> Any:
-    spatial: Any = import_module("scipy.spatial")  # carries no type information
-    return spatial.cKDTree(mean_m)
+def _tree(mean_m: NDArray[np.float64]) -> "cKDTree":
+    from scipy.spatial import cKDTree
+
+    return cKDTree(mean_m)

@@ -5,8 +5,6 @@ All within a budget of elements. Ties go to the lower element number, so the res
 """
 
 from dataclasses import replace
-from importlib import import_module
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,10 +85,9 @@ def merged(gaussians: Gaussians, hits: NDArray[np.float64], budget: int) -> tupl
 
 def _mutual_pairs(mean_m: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the pairs, lower number first, of which each is the other's nearest neighbour; at least one."""
-    spatial: Any = import_module("scipy.spatial")  # carries no type information
-    distance: NDArray[np.float64]
-    found: NDArray[np.intp]
-    distance, found = spatial.cKDTree(mean_m).query(mean_m, k=2)
+    from scipy.spatial import cKDTree
+
+    distance, found = map(np.asarray, cKDTree(mean_m).query(mean_m, k=2))
     number = np.arange(len(mean_m))
     # Of points in one place either may come first.
     nearest = np.where(found[:, 0] == number, found[:, 1], found[:, 0])

@@ -12,7 +12,6 @@ them, with all that lies around the blocks in place, so that no neighbourhood is
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -178,8 +177,11 @@ def _blocks(position_m: NDArray[np.float64]) -> NDArray[np.int64]:
     return place[:, 0] * (1 << 31) + place[:, 1]
 
 
-def _search(sites: list[_Site], voxel_m: float, seed: int, max_rounds: int, progress: Progress | None) -> Any:
-    optimize: Any = import_module("scipy.optimize")  # carries no type information
+def _search(
+    sites: list[_Site], voxel_m: float, seed: int, max_rounds: int, progress: Progress | None
+) -> NDArray[np.float64]:
+    from scipy.optimize import Bounds, differential_evolution
+
     n_done = 0
 
     def loss(values: NDArray[np.float64]) -> float:
@@ -191,9 +193,9 @@ def _search(sites: list[_Site], voxel_m: float, seed: int, max_rounds: int, prog
         if progress is not None:
             progress(n_done)
 
-    return optimize.differential_evolution(
+    return differential_evolution(
         loss,
-        [(low, high) for low, high, _ in _BOUNDS.values()],
+        Bounds([low for low, _, _ in _BOUNDS.values()], [high for _, high, _ in _BOUNDS.values()]),
         integrality=[whole for _, _, whole in _BOUNDS.values()],
         popsize=_POPULATION,
         maxiter=max_rounds,

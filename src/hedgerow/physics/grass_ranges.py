@@ -6,8 +6,6 @@ its depth only by being cut off there.
 """
 
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -47,7 +45,8 @@ class Stand:
 
     def gamma(self, range_m: ArrayLike) -> Array:
         """Share of returns up to (N,) ranges if the beam averages over its spot (003 eqs. 4 and 5)."""
-        special: Any = import_module("scipy.special")  # carries no type information
+        from scipy import special
+
         shape = 1 + self.divergence_rad * self.distance_m**2
         rate = shape * self.stems_per_m2 * self.diameter_m
         into = np.maximum(np.asarray(range_m, dtype=np.float64) - self.distance_m, 0)

@@ -2,9 +2,7 @@
 """Cut a road or trail into a terrain: levelled across, smoothed along, sunk or raised, with wheel ruts if wanted."""
 
 from dataclasses import replace
-from importlib import import_module
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -102,7 +100,8 @@ def _beside_and_along(terrain: Terrain, path: Array, reach_m: float) -> tuple[Ar
 
 def _bed(terrain: Terrain, path: Array, along: Array, smooth_m: float) -> Array:
     """Height of the middle line, smoothed, at the way of each grid point."""
-    ndimage: Any = import_module("scipy.ndimage")  # carries no type information
+    from scipy import ndimage
+
     ways: Array = np.concatenate([[0], np.cumsum(np.hypot(*np.diff(path, axis=0).T))])
     step = min(terrain.spacing_m)
     fine: Array = np.linspace(0, float(ways[-1]), max(2, int(np.ceil(ways[-1] / step)) + 1))

@@ -2,8 +2,6 @@
 """Range density along one beam: the mixture of 000 §5.4, for plots."""
 
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +31,8 @@ def mixture(
         min_range_m, max_range_m: beyond these the density is 0 and adds to the chance of no return.
         min_sigma_m: sharper elements count as this wide: a density needs a bound.
     """
-    special: Any = import_module("scipy.special")  # carries no type information
+    from scipy import special
+
     reaching = np.concatenate([[1.0], np.cumprod(crossings.permeability)])
     weight = (1 - crossings.permeability) * reaching[:-1]
     sigma = np.maximum(crossings.sigma_m, min_sigma_m)

@@ -8,8 +8,6 @@ point's normal. A beam sees a point or it does not: there is no permeability, an
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,7 +128,8 @@ class PointScene:
         As 000 §6.2.5 has it, such a world gives a return for certain or not at all; only the noise of a point close to
         a limit leaves a chance of neither.
         """
-        special: Any = import_module("scipy.special")  # carries no type information
+        from scipy import special
+
         limits = {"min_range_m": min_range_m, "max_range_m": max_range_m}
         seen = self.see(beams, threads=threads, progress=progress, **limits)
         any_seen = seen.element >= 0

@@ -7,14 +7,17 @@ corners_m     -> corner0_x_m ... corner2_z_m
 label         -> labels, label_counts: lists of equal length (a plain label for points)
 """
 
-from typing import Any
+# pyarrow's stubs leave parts of its types unknown.
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+
+from typing import Any, cast
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from hedgerow.arrays import RowError, first_row
 from hedgerow.errors import InputError
-from hedgerow.io.arrow import pa
 from hedgerow.world.check import HISTOGRAM, LAYOUT
 from hedgerow.world.elements import Column, Elements
 from hedgerow.world.labels import LabelCounts
@@ -39,7 +42,7 @@ def flat_types(name: str) -> dict[str, np.dtype[Any]]:
     return {flat: dtype for column, (dtype, _) in layout for flat in _FLAT.get(column, {column: ()})}
 
 
-def to_arrow(name: str, table: Elements) -> Any:
+def to_arrow(name: str, table: Elements) -> pa.Table:
     """Return the rows as an Arrow table."""
     columns: dict[str, NDArray[Any]] = {}
     for column in LAYOUT[name]:
@@ -49,7 +52,7 @@ def to_arrow(name: str, table: Elements) -> Any:
     types = {flat: pa.from_numpy_dtype(dtype) for flat, dtype in flat_types(name).items()}
     values: dict[str, Any] = {flat: columns[flat] for flat in types}
     if isinstance(label := table.columns().get(HISTOGRAM.get(name, "")), LabelCounts):
-        offsets = pa.array(label.first.astype(np.int32))
+        offsets = pa.array(label.first.astype(np.int32), pa.int32())
         for flat, entries in ((_LABELS, label.label), (_COUNTS, label.count)):
             types[flat] = pa.list_(pa.field("element", pa.from_numpy_dtype(entries.dtype), nullable=False))
             values[flat] = pa.ListArray.from_arrays(offsets, pa.array(entries), type=types[flat])
@@ -57,7 +60,7 @@ def to_arrow(name: str, table: Elements) -> Any:
     return pa.table(values, schema=schema)
 
 
-def from_arrow(name: str, rows: Any, written_as: int) -> dict[str, Column]:
+def from_arrow(name: str, rows: pa.Table, written_as: int) -> dict[str, Column]:
     """Return the columns of a table of elements from an Arrow table.
 
     Args:
@@ -83,7 +86,7 @@ def from_arrow(name: str, rows: Any, written_as: int) -> dict[str, Column]:
     return columns
 
 
-def _require_type(rows: Any, flat: str, kind: Any) -> None:
+def _require_type(rows: pa.Table, flat: str, kind: pa.DataType) -> None:
     if flat not in rows.column_names:
         raise InputError(f"column '{flat}' is missing (has {', '.join(rows.column_names)})")
     column = rows.column(flat)
@@ -93,12 +96,12 @@ def _require_type(rows: Any, flat: str, kind: Any) -> None:
         raise InputError(f"column '{flat}' is {found}, {column.null_count} missing; expected {kind}, 0")
 
 
-def _label_counts(rows: Any) -> LabelCounts:
+def _label_counts(rows: pa.Table) -> LabelCounts:
     lengths: list[NDArray[Any]] = []
     entries: list[NDArray[Any]] = []
     for flat, kind in ((_LABELS, pa.uint16()), (_COUNTS, pa.int64())):
         _require_type(rows, flat, pa.list_(kind))
-        column = rows.column(flat).combine_chunks()
+        column = cast("pa.ListArray[Any]", rows.column(flat).combine_chunks())
         values = column.flatten()
         if values.null_count:
             raise InputError(f"column '{flat}' has lists with {values.null_count} missing values; expected none")
@@ -111,6 +114,6 @@ def _label_counts(rows: Any) -> LabelCounts:
     return LabelCounts.from_rows(lengths[0], *entries)
 
 
-def _one_label_each(rows: Any) -> LabelCounts:
+def _one_label_each(rows: pa.Table) -> LabelCounts:
     _require_type(rows, "label", pa.uint16())
     return LabelCounts.from_modes(rows.column("label").to_numpy())

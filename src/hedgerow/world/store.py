@@ -8,6 +8,9 @@
 `WorldFile` looks at the first two alone; tiles are then read one by one or all at once.
 """
 
+# pyarrow's stubs leave parts of its types unknown.
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+
 import tomllib
 import zlib
 from collections.abc import Mapping, Sequence
@@ -16,11 +19,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 import hedgerow
 from hedgerow.errors import FileError, InputError
-from hedgerow.io.arrow import pa, pq
 from hedgerow.io.atomic import atomic_folder
 from hedgerow.world.check import TABLES, checked
 from hedgerow.world.elements import Elements
@@ -185,7 +189,7 @@ _TILE_TYPES = {"table": "int32", "x": "int64", "y": "int64", "n": "int64", "crc3
 _CORNERS = {"low_m": "low_{}_m", "high_m": "high_{}_m"}
 
 
-def _tile_rows(tiles: TileList) -> Any:
+def _tile_rows(tiles: TileList) -> pa.Table:
     columns: dict[str, NDArray[Any]] = {name: getattr(tiles, name) for name in _TILE_TYPES}
     for name, pattern in _CORNERS.items():
         columns |= {pattern.format(axis): getattr(tiles, name)[:, i].copy() for i, axis in enumerate("xyz")}
@@ -201,17 +205,23 @@ def _read_tiles(path: Path, crc32: object) -> TileList:
     return TileList(**columns)
 
 
-def _encoded(table: Any) -> bytes:
+def _encoded(table: pa.Table) -> bytes:
     """Write an Arrow table as Parquet; lz4 and split floats as in io/parquet_writer.py, for the reasons told there."""
     floats = {each.name: "BYTE_STREAM_SPLIT" for each in table.schema if pa.types.is_floating(each.type)}
     others = [each.name for each in table.schema if each.name not in floats]
     others += [f"{name}.list.element" for name in others]  # what Parquet calls the numbers of a column of lists
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="lz4", use_dictionary=others, column_encoding=floats)
+    pq.write_table(
+        table,
+        sink,
+        compression="lz4",
+        use_dictionary=others,  # pyright: ignore[reportArgumentType]  # names of columns, or all
+        column_encoding=floats,
+    )
     return sink.getvalue().to_pybytes()
 
 
-def _decoded(path: Path, crc32: object) -> Any:
+def _decoded(path: Path, crc32: object) -> pa.Table:
     try:
         content = path.read_bytes()
     except FileNotFoundError:

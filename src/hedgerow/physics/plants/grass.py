@@ -5,8 +5,7 @@ A patch is a rectangle around (0, 0), merged into one mesh: large patches placed
 than single plants (DESIGN section 3). Everything is made in one go for all blades.
 """
 
-from importlib import import_module
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,5 +147,6 @@ def tufted(feet_m: Array, parameters: BladeGrassParameters, rng: np.random.Gener
 
 def truncated_normal(n: int, rng: np.random.Generator) -> Array:
     """Draw n standard normal numbers between -2 and 2."""
-    special: Any = import_module("scipy.special")  # carries no type information
+    from scipy import special
+
     return special.ndtri(rng.uniform(special.ndtr(-2.0), special.ndtr(2.0), n))

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mesh files by trimesh: OBJ, PLY, STL, GLB. A mesh that a GLB places several times is kept once, with its places."""
 
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,9 +37,10 @@ def read_mesh(path: Path, spec: MeshSpec) -> list[MeshPart]:
     Raises:
         FileError: damaged, or without triangles.
     """
-    trimesh: Any = import_module("trimesh")  # it carries no strict types
+    import trimesh
+
     try:
-        scene: Any = trimesh.load_scene(path, process=False)
+        scene: Any = trimesh.load_scene(path, process=False)  # pyright: ignore[reportUnknownMemberType]  # its **kwargs
     except Exception as error:  # trimesh's readers raise whatever their formats meet
         raise FileError(f"{path}: cannot be read as a mesh: {' '.join(str(error).split())}") from error
     up = spec.up or ("y" if path.suffix.lower() == ".glb" else "z")

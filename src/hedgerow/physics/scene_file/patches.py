@@ -2,8 +2,7 @@
 """Patches: many plants merged into one square mesh, and one of them cut to what may grow and set on the ground."""
 
 from collections.abc import Sequence
-from importlib import import_module
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,13 +101,14 @@ def _copies(mesh: Mesh, places: Array, owner: NDArray[np.int64]) -> tuple[Mesh, 
 
 def _components(mesh: Mesh) -> tuple[NDArray[np.int64], int]:
     """Number the parts of a mesh that hang together: (V,) numbers, and how many there are."""
-    sparse: Any = import_module("scipy.sparse")  # it has no annotations
-    graphs: Any = import_module("scipy.sparse.csgraph")
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
     n = len(mesh.vertices_m)
     a, b = mesh.triangles[:, [0, 1]].T, mesh.triangles[:, [1, 2]].T
     start, end = np.concatenate([a[0], b[0]]), np.concatenate([a[1], b[1]])
-    graph = sparse.coo_array((np.ones(len(start), dtype=np.int8), (start, end)), shape=(n, n))
-    count, number = graphs.connected_components(graph, directed=False)
+    graph = coo_array((np.ones(len(start), dtype=np.int8), (start, end)), shape=(n, n))
+    count, number = connected_components(graph, directed=False)
     return number.astype(np.int64), int(count)
 
 
@@ -127,6 +127,7 @@ def _stem_of(foot_m: Array) -> NDArray[np.int64]:
     grounded = foot_m[:, 2] < _GROUNDED_M
     number = np.cumsum(grounded) - 1
     if not grounded.all() and grounded.any():
-        spatial: Any = import_module("scipy.spatial")  # it has no annotations
-        number[~grounded] = spatial.KDTree(foot_m[grounded, :2]).query(foot_m[~grounded, :2])[1]
+        from scipy.spatial import KDTree
+
+        number[~grounded] = KDTree(foot_m[grounded, :2]).query(foot_m[~grounded, :2])[1]
     return number

@@ -3,11 +3,13 @@
 
 from collections.abc import Sequence
 from functools import cached_property
-from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    from scipy.spatial import KDTree
 
 Array = NDArray[np.float64]
 
@@ -27,8 +29,9 @@ class Polyline:
         way = _way(corners)
         fine: Array = np.linspace(0, float(way[-1]), max(2, int(np.ceil(way[-1] / step_m)) + 1))
         if smooth and len(corners) > 2:
-            interpolate: Any = import_module("scipy.interpolate")  # it has no annotations
-            spline = interpolate.CubicSpline(way, corners, bc_type="natural")
+            from scipy.interpolate import CubicSpline
+
+            spline = CubicSpline(way, corners, bc_type="natural")
             self.points_m: Array = spline(fine)
         else:
             fine = np.union1d(fine, way)  # corners stay sharp
@@ -63,9 +66,10 @@ class Polyline:
         return len(self.points_m) - 1
 
     @cached_property
-    def _tree(self) -> Any:
-        spatial: Any = import_module("scipy.spatial")  # it has no annotations
-        return spatial.KDTree(self.points_m)
+    def _tree(self) -> "KDTree":
+        from scipy.spatial import KDTree
+
+        return KDTree(self.points_m)
 
 
 def _way(points: Array) -> Array:

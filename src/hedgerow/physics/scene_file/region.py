@@ -3,8 +3,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,5 +94,6 @@ def nearest_m(places_m: Array, xy_m: Array) -> Array:
     """Return how far (N, 2) points are from the nearest of (M, 2) places; inf if there are none [m]."""
     if len(places_m) == 0:
         return np.full(len(xy_m), np.inf)
-    spatial: Any = import_module("scipy.spatial")  # it has no annotations
-    return spatial.KDTree(places_m).query(xy_m)[0]
+    from scipy.spatial import KDTree
+
+    return np.asarray(KDTree(places_m).query(xy_m)[0])

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Drawing: puts frames, worlds, the sensor's way and a beam into viser's scene, sending only what has changed."""
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -130,8 +129,9 @@ class Drawing:
         return self._scene.add_mesh_trimesh(name, mesh, cast_shadow=False, receive_shadow=False)
 
     def _add_ellipsoids(self, name: str, shape: Ellipsoids) -> Any:
-        creation: Any = import_module("trimesh.creation")
-        ball = creation.icosphere(subdivisions=1)
+        from trimesh.creation import icosphere  # pyright: ignore[reportUnknownVariableType]  # its **kwargs
+
+        ball = icosphere(subdivisions=1)
         return self._scene.add_batched_meshes_simple(
             name, ball.vertices, ball.faces, shape.wxyz, shape.centre_m, batched_scales=shape.half_m,
             batched_colors=_linear(shape.colour), lod="off", cast_shadow=False, receive_shadow=False,
