@@ -12,32 +12,16 @@ sensor is rolled, so the spot of a tilted one stays level.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow import _core
-from hedgerow.errors import InputError
-from hedgerow.log import Beams, Log, Returns
-from hedgerow.physics.receiver import MODES, BeamSettings, Optics, optics
-from hedgerow.physics.waveform import LIGHT_M_PER_NS, Waveforms, range_of_ns
+from hedgerow.log import Beams, Log
+from hedgerow.physics.pulse_kernel import SubRayHits, fire_pulses
+from hedgerow.physics.receiver import BeamSettings, optics
+from hedgerow.physics.waveform import Waveforms
 from hedgerow.sensor import Sensor
-from hedgerow.sensor.randomness import require_seed
-from hedgerow.world.scene import Progress, Scene, require_limits, require_threads
-
-_MOST_BYTES = 4 << 30
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SubRayHits:
-    """What each sub-ray met within the range limits; (N, S) each. Nothing met: inf, NaN, 0, -1."""
-
-    range_m: NDArray[np.float32]
-    intensity: NDArray[np.float32]
-    """Of the element, before shares and falloff."""
-    label: NDArray[np.uint16]
-    element: NDArray[np.int64]
+from hedgerow.world.scene import Progress, Scene, require_limits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,76 +99,24 @@ class PhysicsWorld:
         """
         chosen = optics(self.settings, sensor)
         low, high = self._limits(sensor)
-        first, n_samples = self._clock(chosen, len(beams), low, high) if waveforms else (0, 0)
-        answer = _core.fire_beam(
-            self.scene.native,
-            **self.scene.seen(beams),
-            **self._arguments(chosen),
-            min_range_m=low,
-            max_range_m=high,
-            keep_sub_rays=sub_rays,
-            first_sample=first,
-            n_samples=n_samples,
-            seed=require_seed(seed),
-            threads=require_threads(threads),
+        fired = fire_pulses(
+            self.scene,
+            beams,
+            chosen,
+            self.settings,
+            (low, high),
+            seed=seed,
+            sub_rays=sub_rays,
+            waveforms=waveforms,
+            threads=threads,
             progress=progress,
         )
         said = {"seed": seed, "beam": self.settings.model_dump(mode="json")}
         name = "" if sensor is None else sensor.name
-        log = Log(beams, _returns(answer[:4]), name, min_range_m=low, max_range_m=high, metadata=said)
-        return DetailedLog(
-            log,
-            SubRayHits(*answer[5:9]) if sub_rays else None,
-            answer[4] * np.float32(2 / LIGHT_M_PER_NS) if chosen.mode == "waveform" else None,
-            Waveforms(answer[9], self._step_m * np.arange(first, first + n_samples, dtype=np.float64))
-            if waveforms
-            else None,
-        )
+        log = Log(beams, fired.returns, name, min_range_m=low, max_range_m=high, metadata=said)
+        return DetailedLog(log, fired.sub_rays, fired.echo_width_ns, fired.waveforms)
 
     def _limits(self, sensor: Sensor | None) -> tuple[float, float]:
         low, high = (self.min_range_m, self.max_range_m) if sensor is None else (sensor.min_range_m, sensor.max_range_m)
         require_limits(low, high)
         return low, high
-
-    @property
-    def _step_m(self) -> float:
-        return range_of_ns(self.settings.waveform.sample_ns)
-
-    def _arguments(self, chosen: Optics) -> dict[str, Any]:
-        settings = self.settings
-        return {
-            "points": chosen.stencil.points,
-            "cells": chosen.stencil.cells,
-            "share": chosen.stencil.share,
-            "round": chosen.stencil.round,
-            "half_m": chosen.cone.half_m,
-            "tangent": chosen.cone.tangent,
-            "falloff_m": settings.falloff_range_m if settings.range_falloff else 0.0,
-            "unknown_intensity": settings.unknown_intensity,
-            "mode": MODES.index(chosen.mode),
-            "cutoff_m": chosen.cutoff_m,
-            "threshold": settings.threshold,
-            "max_returns": settings.max_returns,
-            "fwhm_m": range_of_ns(settings.waveform.pulse_ns),
-            "step_m": self._step_m,
-        }
-
-    def _clock(self, chosen: Optics, n: int, low_m: float, high_m: float) -> tuple[int, int]:
-        """Return number of the first sample and how many cover the range limits."""
-        if chosen.mode != "waveform":
-            raise InputError(f"waveforms: only mode waveform records them, the mode is {chosen.mode}")
-        if not np.isfinite(high_m):
-            raise InputError("waveforms: a record needs an end; give max_range_m or a sensor")
-        first = int(np.floor(low_m / self._step_m))
-        n_samples = int(np.ceil(high_m / self._step_m)) + 1 - first
-        if 4 * n * n_samples > _MOST_BYTES:
-            raise InputError(
-                f"waveforms: {n} pulses of {n_samples} samples take over {_MOST_BYTES >> 30} GiB; fire fewer at once"
-            )
-        return first, n_samples
-
-
-def _returns(columns: tuple[NDArray[Any], ...]) -> Returns:
-    names = ("range_m", "intensity", "label", "element")
-    flat = columns[0].shape[1] == 1
-    return Returns.trusted({name: a[:, 0] if flat else a for name, a in zip(names, columns, strict=True)})
