@@ -99,7 +99,16 @@ Field<Struct, T> field(const char* name, T Struct::* member) {
     return {name, member};
 }
 
-// Binds a struct of settings: Python gives every field by its name, and enums as such, never as numbers.
+// An argument of type T; numbers are not taken for enums.
+template <typename T>
+auto argument(const char* name) {
+    if constexpr (std::is_enum_v<T>)
+        return nb::arg(name).noconvert();
+    else
+        return nb::arg(name);
+}
+
+// Binds a struct of settings: Python gives every field by its name.
 template <typename Struct, typename... Ts>
 nb::class_<Struct> bind_settings(nb::module_& m, const char* name, const char* doc, Field<Struct, Ts>... fields) {
     nb::class_<Struct> bound(m, name, doc);
@@ -109,7 +118,7 @@ nb::class_<Struct> bind_settings(nb::module_& m, const char* name, const char* d
             new (self) Struct{};
             ((self->*(fields.member) = std::move(given)), ...);
         },
-        nb::kw_only(), nb::arg(fields.name).noconvert(std::is_enum_v<Ts>)...);
+        nb::kw_only(), argument<Ts>(fields.name)...);
     (bound.def_ro(fields.name, fields.member), ...);
     return bound;
 }
