@@ -42,7 +42,7 @@ format: ## rewrite the code in the project's format
 	@tools/setup.sh lint
 	$(python) -m ruff check --fix .
 	$(python) -m ruff format .
-	.venv/bin/clang-format -i cpp/*.cpp cpp/*.hpp
+	.venv/bin/clang-format -i cpp/*/*.cpp cpp/*/*.hpp
 
 clean: ## remove everything that make made, .venv too
 	rm -rf .venv build dist out src/hedgerow/_core.pyi .hypothesis .pytest_cache .ruff_cache

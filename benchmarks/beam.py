@@ -60,7 +60,7 @@ def sub_rays():
     rays = direction[:, None] + across[:, None] * left[:, None] + upward[:, None] * up[:, None]
     rays /= np.linalg.norm(rays, axis=2, keepdims=True)
     origin = np.repeat(beams.origin_m[order] - courtyard()[0].scene.origin_m, SUB_RAYS, axis=0)
-    rays = np.where(np.abs(rays) < 1e-18, 0, rays)  # see `traceable` in cpp/batch.hpp
+    rays = np.where(np.abs(rays) < 1e-18, 0, rays)  # see `traceable` in cpp/trace/batch.hpp
     return np.ascontiguousarray(origin, np.float32), np.ascontiguousarray(rays.reshape(-1, 3), np.float32), order
 
 
@@ -87,7 +87,7 @@ def results():
     n = len(beams)
     where = f"courtyard of {site.n_triangles / 1e6:.0f} M triangles"
     detail = f"{SUB_RAYS * n / fire_s / 1e6:.1f} of {SUB_RAYS * n / raw_s / 1e6:.1f} M sub-rays/s"
-    yield at_least(f"fire_beam / raw Embree packets, {where}", raw_s / fire_s, 0.8, detail)
+    yield at_least(f"fire_pulses / raw Embree packets, {where}", raw_s / fire_s, 0.8, detail)
     per_s = sensor().pulses_per_sweep / sensor().sweep_s
     real_time = f"{n / fire_s / per_s:.2f} times real time of {per_s / 1e6:.2f} M pulses/s"
     yield Result(f"hdl-64e, {SUB_RAYS} sub-rays, {THREADS} threads", f"{n / fire_s / 1e6:.2f} M pulses/s", "", None)

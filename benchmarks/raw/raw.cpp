@@ -11,8 +11,8 @@
 #include <cstring>
 #include <vector>
 
-#include "embree.hpp"
-#include "random.hpp"
+#include "base/embree.hpp"
+#include "base/random.hpp"
 
 namespace nb = nanobind;
 using namespace hedgerow;

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The native module by itself: its random numbers, its refusals, its manners during long calls."""
 
+import gc
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -111,7 +113,7 @@ def beam_arrays(n=4):
     }
 
 
-FIRE = {"min_range_m": 0.0, "max_range_m": 10.0, "seed": 0, "threads": 0, "progress": None}
+FIRE = {"limits": _core.RangeLimits(min_m=0.0, max_m=10.0), "seed": 0, "threads": 0, "progress": None}
 
 
 @pytest.mark.parametrize(
@@ -127,22 +129,36 @@ FIRE = {"min_range_m": 0.0, "max_range_m": 10.0, "seed": 0, "threads": 0, "progr
 )
 def test_arrays_of_a_wrong_type_or_shape_are_refused_by_name(name, value, message):
     with pytest.raises(TypeError, match=message):
-        _core.Scene().fire(**(beam_arrays() | {name: value} | FIRE))
+        _core.BeamArrays(**(beam_arrays() | {name: value}))
 
 
 def test_results_are_fresh_arrays_and_inputs_are_not_copied():
     beams = beam_arrays(1000)
     for array in (value for value in beams.values() if isinstance(value, np.ndarray)):
         array.flags.writeable = False  # a copy would hide that the core only reads
-    first = _core.Scene().fire(**beams, **FIRE)
-    second = _core.Scene().fire(**beams, **FIRE)
-    assert first[0].ctypes.data != second[0].ctypes.data
-    assert first[0].flags.owndata or first[0].base.flags.owndata
+    first = _core.Scene().fire(_core.BeamArrays(**beams), **FIRE)
+    second = _core.Scene().fire(_core.BeamArrays(**beams), **FIRE)
+    assert first.range_m.ctypes.data != second.range_m.ctypes.data
+    assert first.range_m.ctypes.data == first.range_m.ctypes.data
+    assert first.range_m.flags.owndata or first.range_m.base.flags.owndata
+
+
+def test_beams_keep_their_arrays_and_answers_outlive_them():
+    beams = beam_arrays(1000)
+    held = weakref.ref(beams["origin_m"])
+    native = _core.BeamArrays(**beams)
+    del beams
+    assert held() is not None
+    range_m = _core.Scene().fire(native, **FIRE).range_m
+    del native
+    gc.collect()
+    assert held() is None
+    assert np.isinf(range_m).all()
 
 
 def test_progress_counts_up_to_the_number_of_beams():
     done = []
-    _core.Scene().fire(**beam_arrays(5_000_000), **(FIRE | {"progress": done.append}))
+    _core.Scene().fire(_core.BeamArrays(**beam_arrays(5_000_000)), **(FIRE | {"progress": done.append}))
     assert done == sorted(done)
     assert len(done) > 1
     assert done[-1] == 5_000_000
@@ -153,7 +169,7 @@ def test_an_error_in_the_progress_call_stops_the_work_and_comes_through():
         raise RuntimeError(f"stop at {done}")
 
     with pytest.raises(RuntimeError, match="stop at"):
-        _core.Scene().fire(**beam_arrays(100), **(FIRE | {"progress": refuse}))
+        _core.Scene().fire(_core.BeamArrays(**beam_arrays(100)), **(FIRE | {"progress": refuse}))
 
 
 def test_other_python_threads_run_during_a_firing():
@@ -167,7 +183,7 @@ def test_other_python_threads_run_during_a_firing():
     thread = threading.Thread(target=tick)
     thread.start()
     start = time.perf_counter()
-    _core.Scene().fire(**beam_arrays(3_000_000), **FIRE)
+    _core.Scene().fire(_core.BeamArrays(**beam_arrays(3_000_000)), **FIRE)
     end = time.perf_counter()
     stop.set()
     thread.join()
@@ -180,13 +196,16 @@ import numpy as np, sys
 from hedgerow import _core
 n = 1_000_000
 direction = np.zeros((n, 3), dtype=np.float32); direction[:, 0] = 1
-arrays = (np.zeros((n, 3)), direction, np.arange(n), np.zeros(n, np.uint16), np.zeros(n, np.int32), (0.0, 0.0, 0.0))
-beams = [np.concatenate([a] * 40) if isinstance(a, np.ndarray) else a for a in arrays]
+arrays = {"origin_m": np.zeros((n, 3)), "direction": direction, "pulse": np.arange(n),
+          "ring": np.zeros(n, np.uint16), "sweep": np.zeros(n, np.int32)}
+many = {name: np.concatenate([a] * 40) for name, a in arrays.items()}
+beams = _core.BeamArrays(**many, scene_origin_m=(0.0, 0.0, 0.0))
+limits = _core.RangeLimits(min_m=0.0, max_m=10.0)
 scene = _core.Scene()
 print("ready", flush=True)
 try:
     while True:
-        scene.fire(*beams, 0.0, 10.0, 0, 0, None)
+        scene.fire(beams, limits=limits, seed=0, threads=0, progress=None)
 except KeyboardInterrupt:
     print("stopped", flush=True)
 """

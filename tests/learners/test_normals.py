@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from hedgerow import _core
 from hedgerow.errors import InputError
-from hedgerow.learners.normals import eigenvalues, estimate_normals
+from hedgerow.learners.normals import estimate_normals, local_spectra
 
 UP = np.array([0.0, 0.0, 1.0])
 
@@ -100,7 +100,7 @@ def test_a_few_points_get_a_normal_that_faces_the_sensor(n):
 def test_eigenvalues_are_those_of_numpy():
     rng = np.random.default_rng(5)
     position = rng.normal(size=(600, 3)) * [1.0, 0.6, 0.2] + [4e5, 5e6, 100]
-    value, count = eigenvalues(position, 0.7)
+    value, count = local_spectra(position, 0.7)
     for i in range(0, 600, 7):
         near = position[np.linalg.norm(position - position[i], axis=1) <= 0.7]
         assert count[i] == len(near)
@@ -113,10 +113,10 @@ def test_normals_and_eigenvalues_do_not_depend_on_the_number_of_threads():
     position = patch(rng, n=30_000, size=5, sigma=0.02)
     to_sensor = toward(position, 5 * UP)
     one = estimate_normals(position, to_sensor, threads=1)
-    spread, _ = eigenvalues(position, 0.3, threads=1)
+    spread, _ = local_spectra(position, 0.3, threads=1)
     for threads in (2, 8):
         assert_array_equal(estimate_normals(position, to_sensor, threads=threads), one)
-        assert_array_equal(eigenvalues(position, 0.3, threads=threads)[0], spread)
+        assert_array_equal(local_spectra(position, 0.3, threads=threads)[0], spread)
 
 
 def test_normals_do_not_depend_on_the_order_of_the_points():
@@ -142,4 +142,4 @@ def test_wrong_shapes_and_values_are_refused_by_name():
     with pytest.raises(InputError, match="span"):
         estimate_normals(np.array([[0.0, 0, 0], [1e7, 0, 0]]), to_sensor)
     with pytest.raises(TypeError, match="weight"):
-        _core.fit_normals(good, np.ones(2), to_sensor, 0.4, 0.005, 3, 0)
+        _core.fit_normals(good, np.ones(2), to_sensor, _core.PlaneFit(kernel_m=0.4, min_scale_m=0.005, rounds=3), 0)

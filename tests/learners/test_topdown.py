@@ -15,20 +15,12 @@ from hedgerow.learners.cells import CellTree, PointSample
 from hedgerow.learners.topdown import TopdownParameters, learn_topdown
 from hedgerow.world import Scene
 
-ONE_LEVEL = {"restarts": 1, "iterations": 1000, "tolerance": 0.0, "partition_start": False, "seed": 0}
+ONE_LEVEL = {"restarts": 1, "iterations": 1000, "tolerance": 0.0, "start": _core.ClusterStart.points, "seed": 0}
 
 
 def leaves(points, *, clusters=10, split_points=120, root=0, threads=0, **more):
-    settings = ONE_LEVEL | more
-    return _core.cluster(
-        points=points,
-        clusters=clusters,
-        split_points=split_points,
-        root=root,
-        threads=threads,
-        progress=None,
-        **settings,
-    )
+    settings = {"clusters": clusters, "split_points": split_points, "root": root} | ONE_LEVEL | more
+    return _core.cluster(points, _core.ClusterSettings(**settings), threads=threads, progress=None)
 
 
 def variation(points, order, begin):
@@ -94,10 +86,10 @@ def test_a_settled_split_has_every_point_with_its_nearest_mean(seed):
     assert (distance[np.arange(len(points)), own] <= distance.min(axis=1) + 1e-5).all()
 
 
-@pytest.mark.parametrize("partition_start", [False, True])
-def test_restarts_never_worsen_the_criterion_and_iterations_neither(partition_start):
+@pytest.mark.parametrize("start", list(_core.ClusterStart))
+def test_restarts_never_worsen_the_criterion_and_iterations_neither(start):
     points = np.random.default_rng(3).normal(size=(3000, 3))
-    one_level = {"split_points": 3000, "partition_start": partition_start}
+    one_level = {"split_points": 3000, "start": start}
     gained = 0
     for seed in range(5):
         by_restarts = [variation(points, *leaves(points, restarts=r, seed=seed, **one_level)) for r in range(1, 9)]
@@ -163,7 +155,7 @@ def test_worlds_learned_in_cells_and_in_one_piece_simulate_alike_across_the_seam
 
     def split(points, number):
         order, begin = leaves(points, split_points=len(points), restarts=3, iterations=30, tolerance=1e-4,
-                              partition_start=True, root=number + 1)  # fmt: skip
+                              start=_core.ClusterStart.partition, root=number + 1)  # fmt: skip
         return np.split(order, begin[1:-1])
 
     tree = CellTree(sample, parameters.cell_points, 200, split)

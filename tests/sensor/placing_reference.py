@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hedgerow._core.place does, in NumPy: the reference for its tests."""
+"""What hedgerow._core.place_pattern does, in NumPy: the reference for its tests."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -215,8 +215,16 @@ def test_native_placing_equals_the_numpy_reference(trajectory, mount, first):
         mount.quaternion_xyzw,
         first,
     )
-    origin_m, direction, time_ns = _core.place(*arguments, 2)
+    names = ("pattern_origin_m", "pattern_direction", "pattern_time_ns")
+    knots = ("knot_time_ns", "knot_position_m", "knot_quaternion_xyzw")
+    placed = _core.place_pattern(
+        **dict(zip(names, arguments[:3], strict=True)),
+        **dict(zip(knots, arguments[6:9], strict=True)),
+        mount=_core.Mount(position_m=mount.position_m, quaternion_xyzw=mount.quaternion_xyzw),
+        repeats=_core.Repeats(start_ns=trajectory.start_ns, period_ns=1e9 / 7.3, first=first, count=2),
+        threads=2,
+    )
     expected_m, expected, expected_ns = place_numpy(*arguments, 0)
-    assert time_ns.tolist() == expected_ns.tolist()
-    assert_allclose(origin_m, expected_m, atol=1e-9)
-    assert_allclose(direction, expected, atol=2e-7)
+    assert placed.time_ns.tolist() == expected_ns.tolist()
+    assert_allclose(placed.origin_m, expected_m, atol=1e-9)
+    assert_allclose(placed.direction, expected, atol=2e-7)

@@ -211,7 +211,7 @@ def test_bad_noise_is_refused():
 
 
 def test_directions_all_but_along_an_axis_do_not_blind_their_neighbours():
-    # Embree 3.13 loses a whole packet if one component lies in (-1e-18, 0); see `traceable` in cpp/batch.hpp.
+    # Embree 3.13 loses a whole packet if one component lies in (-1e-18, 0); see `traceable` in cpp/trace/batch.hpp.
     scene = Scene()
     for x in range(10, 50):  # enough triangles for more than one node
         scene.add_mesh([[x, -90, -90], [x, 90, -90], [x, 0, 90]], [[0, 1, 2]])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2, chi2_contingency, chisquare
 from sites import gaussians, mixtures, rays, same, triangles, world
 
-from hedgerow import Beams, InputError
+from hedgerow import Beams, InputError, _core
 from hedgerow.world import LabelCounts, Scene, SurfaceNoise
 
 FALSE_ALARM = 1e-6  # per test; every seed below is fixed, so a pass stays a pass
@@ -97,12 +97,19 @@ def test_wrong_types_and_lengths_are_refused():
 
 def test_the_engine_refuses_arrays_that_do_not_fit():
     scene = Scene()
-    arrays = np.zeros((1, 3), np.float32), np.ones((1, 6), np.float32), np.zeros(1, np.float32)
-    one, label = np.ones(1, np.float32), np.zeros(1, np.uint16)
+    one = np.ones(1, np.float32)
+    elements = {
+        "mean_m": np.zeros((1, 3), np.float32),
+        "whitening": np.ones((1, 6), np.float32),
+        "stop": np.zeros(1, np.float32),
+        "label": np.zeros(1, np.uint16),
+        "intensity": one,
+        "intensity_sigma": one,
+    }
     for first, count in (([0, 3], [1, 1]), ([0, 2, 2], [1, 1]), ([1, 2], [1, 1]), ([0, 2], [1, 0])):
-        labels = np.array(first), np.array([1, 2], np.uint16), np.array(count)
+        labels = _core.LabelArrays(first=np.array(first), label=np.array([1, 2], np.uint16), count=np.array(count))
         with pytest.raises(ValueError, match=r"labels\.(first|count)"):
-            scene._core.add_gaussians(*arrays, label, one, one, False, 3.0, labels)
+            scene._core.add_gaussians(**elements, law=_core.StopLaw.permeability, tau=3.0, labels=labels)
 
 
 # what returns draw

@@ -24,6 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from hedgerow import _core, arrays
 from hedgerow.errors import FileError
 from hedgerow.learners import thinning
+from hedgerow.learners.normals import local_spectra
 from hedgerow.learners.parts import Parts
 from hedgerow.learners.statistics import require_points
 from hedgerow.log import Log
@@ -151,20 +152,18 @@ def sphericalness(eigenvalue: NDArray[np.float32], count: NDArray[np.uint32], pa
     return np.where(known, eigenvalue[:, 0] / np.where(total > 0, total, 1), default).astype(np.float32)
 
 
-def smoothed(
+def smooth_scores(
     position_m: NDArray[np.float64], score: NDArray[np.float32], parameters: ClassifierParameters, threads: int = 0
 ) -> NDArray[np.float32]:
     """Return the (N,) scores of (N, 3) thinned points after the bilateral filter (000 eq. 7 and 8)."""
-    return _core.smooth_scores(
-        position_m,
-        score,
-        parameters.smooth_radius_m,
-        parameters.smooth_neighbours,
-        parameters.distance_weight,
-        parameters.score_weight,
-        MAX_SCORE,
-        threads,
+    bilateral = _core.Bilateral(
+        radius_m=parameters.smooth_radius_m,
+        n_neighbours=parameters.smooth_neighbours,
+        distance_weight=parameters.distance_weight,
+        score_weight=parameters.score_weight,
+        score_range=MAX_SCORE,
     )
+    return _core.smooth_scores(position_m, score, bilateral, threads)
 
 
 def learn_volume_map(
@@ -225,9 +224,9 @@ def volume_part(log: Log, volume_map: VolumeMap) -> Log:
 
 def _grains_are_volume(grains: thinning.Grains, parameters: ClassifierParameters, threads: int) -> NDArray[np.bool_]:
     position_m = thinning.positions_m(grains, parameters.voxel_m)
-    eigenvalue, count = _core.local_spectra(position_m, parameters.radius_m, threads)
+    eigenvalue, count = local_spectra(position_m, parameters.radius_m, threads=threads)
     score = sphericalness(eigenvalue, count, parameters)
-    return smoothed(position_m, score, parameters, threads) >= np.float32(parameters.volume_score)
+    return smooth_scores(position_m, score, parameters, threads) >= np.float32(parameters.volume_score)
 
 
 def _read(parts: Parts, store: thinning.GrainStore) -> int:

@@ -33,7 +33,8 @@ def grain_normals(
     """
     weight = grains["count"].astype(np.float32)
     toward = thinning.towards(grains) + np.array([0, 0, upward], dtype=np.float32)
-    return _core.fit_normals(position_m, weight, toward, kernel_m, _MIN_SCALE_M, _ROUNDS, threads)
+    fit = _core.PlaneFit(kernel_m=kernel_m, min_scale_m=_MIN_SCALE_M, rounds=_ROUNDS)
+    return _core.fit_normals(position_m, weight, toward, fit, threads)
 
 
 def estimate_normals(
@@ -67,7 +68,7 @@ def estimate_normals(
     return np.where(behind[:, None], -normal, normal)
 
 
-def eigenvalues(
+def local_spectra(
     position_m: NDArray[np.float64], radius_m: float, *, threads: int = 0
 ) -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
     """Return the spread of the points around each point.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the quality of a simulation changes with the elements (cpp/quality.hpp): what descent goes down on.
+"""How the quality of a simulation changes with the elements (cpp/learn/quality_slopes.hpp): what descent goes down on.
 
 Slopes are by steps that have no unit. An element of covariance A Aᵀ and mean m goes to A exp(S) Aᵀ and m + A v, and
 its extinction or depth grows by a factor exp(s): a step of 0.05 is one for twigs and for walls.
@@ -34,12 +34,12 @@ class Slopes:
     @property
     def slope(self) -> NDArray[np.float64]:
         """(N, 10) derivatives of the cost; those off the diagonal of S as entries of its symmetric gradient [nat]."""
-        return self.table[:, :N_SLOPES] / _core.REFINE_FIXED
+        return self.table[:, : _core.QualitySum.hits] / _core.FIXED_POINT
 
     @property
     def hits(self) -> NDArray[np.float64]:
         """(N,) share of the returns that each element answers for, in beams."""
-        return self.table[:, N_SLOPES] / _core.REFINE_FIXED
+        return self.table[:, _core.QualitySum.hits] / _core.FIXED_POINT
 
 
 class QualityCounter:
@@ -58,18 +58,13 @@ class QualityCounter:
             threads: 0 for all; the result does not depend on it.
         """
         if len(log) == 0:
-            return Slopes(np.zeros((self._scene.n_elements, _core.QUALITY_SUMS), dtype=np.int64)), Verdict()
-        table, scores = _core.quality_sums(
+            return Slopes(np.zeros((self._scene.n_elements, _core.QualitySum.end), dtype=np.int64)), Verdict()
+        table, scores = _core.quality_slopes(
             self._scene.native,
-            **self._scene.seen(log.beams),
+            self._scene.seen(log.beams),
             range_m=np.ascontiguousarray(log.returns.first_m),
-            min_range_m=self.model.min_range_m,
-            max_range_m=self.model.max_range_m,
-            min_sigma_m=self.model.min_sigma_m,
-            outlier_share=self.model.outlier_share,
-            error_weight=self.weights.error_nat_per_m,
-            hit_weight=self.weights.lost_hit_nat,
-            miss_weight=self.weights.false_hit_nat,
+            model=self.model.native(),
+            weights=_core.QualityWeights(**self.weights.model_dump()),
             threads=threads,
             progress=None,
         )

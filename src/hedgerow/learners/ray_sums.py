@@ -32,6 +32,14 @@ class RayModel:
     min_sigma_m: float = 0.001
     """Sharper elements count as this wide, as in `hr.compare`."""
 
+    def native(self) -> _core.RayModel:
+        """Return it as the engine takes it."""
+        return _core.RayModel(
+            limits=_core.RangeLimits(min_m=self.min_range_m, max_m=self.max_range_m),
+            min_sigma_m=self.min_sigma_m,
+            outlier_share=self.outlier_share,
+        )
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RaySums:
@@ -46,7 +54,7 @@ class RaySums:
     @classmethod
     def zero(cls, n_elements: int) -> Self:
         """Sums of nothing yet."""
-        return cls(np.zeros((n_elements, _core.REFINE_SUMS), dtype=np.int64), 0, 0)
+        return cls(np.zeros((n_elements, _core.RaySum.end), dtype=np.int64), 0, 0)
 
     def __add__(self, other: Self) -> Self:
         """Join the sums of two partitions."""
@@ -60,41 +68,41 @@ class RaySums:
     @property
     def hits(self) -> NDArray[np.float64]:
         """(N,) share of the returns that each element answers for, in beams."""
-        return self._column(0)
+        return self._column(_core.RaySum.hits)
 
     @property
     def passes(self) -> NDArray[np.float64]:
         """(N,) beams that went on behind each element."""
-        return self._column(1)
+        return self._column(_core.RaySum.passes)
 
     @property
     def slope(self) -> NDArray[np.float64]:
         """(N,) first derivative of the hits' log-likelihood by the log of the extinction, or of the depth."""
-        return self._column(2)
+        return self._column(_core.RaySum.slope)
 
     @property
     def curve(self) -> NDArray[np.float64]:
         """(N,) minus its second derivative."""
-        return self._column(3)
+        return self._column(_core.RaySum.curve)
 
     @property
     def depth(self) -> NDArray[np.float64]:
         """(N,) optical depth that beams passed: minus both derivatives of the passes' log-likelihood."""
-        return self._column(4)
+        return self._column(_core.RaySum.depth)
 
     @property
     def offset_m(self) -> NDArray[np.float64]:
         """(N, 3) sum of the returned points, relative to the element's mean, each by its share [m]."""
-        return self.table[:, 5:8] / _core.REFINE_FIXED
+        return self.table[:, _core.RaySum.offset_m :][:, :3] / _core.FIXED_POINT
 
     @property
     def square_m2(self) -> NDArray[np.float64]:
         """(N, 3, 3) sum of their outer products [m²]."""
-        lower = self.table[:, 8:14] / _core.REFINE_FIXED
+        lower = self.table[:, _core.RaySum.square_m2 :][:, :6] / _core.FIXED_POINT
         return lower[:, [0, 1, 3, 1, 2, 4, 3, 4, 5]].reshape(-1, 3, 3)
 
-    def _column(self, number: int) -> NDArray[np.float64]:
-        return self.table[:, number] / _core.REFINE_FIXED
+    def _column(self, number: _core.RaySum) -> NDArray[np.float64]:
+        return self.table[:, number] / _core.FIXED_POINT
 
 
 class RayCounter:
@@ -113,14 +121,11 @@ class RayCounter:
             threads: 0 for all; the result does not depend on it.
             progress: called with the number of beams done.
         """
-        table, log_density = _core.refine_sums(
+        table, log_density = _core.ray_sums(
             self._scene.native,
-            **self._scene.seen(log.beams),
+            self._scene.seen(log.beams),
             range_m=np.ascontiguousarray(log.returns.first_m),
-            min_range_m=self.model.min_range_m,
-            max_range_m=self.model.max_range_m,
-            min_sigma_m=self.model.min_sigma_m,
-            outlier_share=self.model.outlier_share,
+            model=self.model.native(),
             threads=threads,
             progress=progress,
         )

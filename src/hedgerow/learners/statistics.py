@@ -22,6 +22,12 @@ from hedgerow.world.elements import Gaussians
 Progress = Callable[[int], object]
 """Called now and then with the number of beams done."""
 
+_TABLE = (
+    *("key", "count", "first", "second", "n_intensity", "intensity", "intensity_squared"),
+    *("label_row", "label", "label_count"),
+)
+"""Columns of `_core.VoxelTable`."""
+
 
 class VoxelStatistics:
     """Moments of the points of each voxel of a regular grid that has a corner at the map's zero.
@@ -52,7 +58,13 @@ class VoxelStatistics:
         self._require_in_grid(log)
         beams, returns = log.beams, log.returns
         self._sums.add(
-            beams.origin_m, beams.direction, returns.range_m, returns.intensity, returns.label, threads, None
+            origin_m=beams.origin_m,
+            direction=beams.direction,
+            range_m=returns.range_m,
+            intensity=returns.intensity,
+            label=returns.label,
+            threads=threads,
+            progress=None,
         )
         self.n_beams += len(log)
 
@@ -69,21 +81,28 @@ class VoxelStatistics:
 
     def keys(self) -> NDArray[np.int32]:
         """(V, 3) voxel numbers, sorted: voxel k reaches from k side_m to (k + 1) side_m."""
-        return self._sums.table()[0]
+        return self._sums.table().key
 
     def moments(self) -> Moments:
         """Return the moments of each voxel's points, in the order of `keys`."""
-        key, whole, real, label_row, label, label_count = self._sums.table()
+        table = self._sums.table()
         step_m = self.side_m / _core.STEPS_PER_SIDE
-        count, first = whole[:, 0], whole[:, 1:4].astype(np.float64)
-        second = whole[:, [4, 5, 6, 5, 7, 8, 6, 8, 9]].reshape(-1, 3, 3).astype(np.float64)
+        count, first = table.count, table.first.astype(np.float64)
+        second = table.second[:, [0, 1, 2, 1, 3, 4, 2, 4, 5]].reshape(-1, 3, 3).astype(np.float64)
         scatter = second - first[:, :, None] * first[:, None, :] / count[:, None, None]
         # A million equal points leave nothing but rounding, which need not be a covariance.
         scatter[np.abs(scatter).max(axis=(1, 2)) < 1e-13 * np.abs(second).max(axis=(1, 2))] = 0
-        mean_m = (key + 0.5) * self.side_m + first / count[:, None] * step_m
-        intensity = real[:, 0].copy(), real[:, 1].copy()
+        mean_m = (table.key + 0.5) * self.side_m + first / count[:, None] * step_m
         return Moments(
-            count.copy(), mean_m, scatter * step_m**2, whole[:, 10].copy(), *intensity, label_row, label, label_count
+            count,
+            mean_m,
+            scatter * step_m**2,
+            table.n_intensity,
+            table.intensity,
+            table.intensity_squared,
+            table.label_row,
+            table.label,
+            table.label_count,
         )
 
     def finish(self, *, min_points: int = 5, tau: float = 3.5, min_sigma_m: float = 0.001) -> Gaussians:
@@ -108,13 +127,14 @@ class VoxelStatistics:
     def __getstate__(self) -> dict[str, Any]:
         """Give plain values and arrays."""
         state = {"side_m": self.side_m, "n_beams": self.n_beams, "map_origin_m": self.map_origin_m}
-        return state | {"table": self._sums.table()}
+        table = self._sums.table()
+        return state | {"table": {name: getattr(table, name) for name in _TABLE}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take them up again."""
         self.__init__(state["side_m"])
         self.n_beams, self.map_origin_m = state["n_beams"], state["map_origin_m"]
-        self._sums.add_table(*state["table"])
+        self._sums.add_table(**state["table"])
 
     def _require_same_map(self, origin_m: NDArray[np.float64]) -> None:
         if self.map_origin_m is None:

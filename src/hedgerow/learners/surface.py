@@ -174,33 +174,39 @@ def _tile_surface(
     position_m = thinning.positions_m(grains, parameters.grain_m)
     thinning.require_spread(position_m, parameters.grain_m)
     normal = grain_normals(position_m, grains, parameters.kernel_m, upward=parameters.upward, threads=threads)
-    corners_m, intensity, intensity_sigma, n_labels, label, label_count = _core.make_surface(
-        thinning.as_bytes(grains),
-        position_m,
-        normal,
-        grains["count"].astype(np.float32),
-        parameters.node_m,
-        parameters.kernel_m,
-        parameters.far_m,
-        parameters.min_neighbours,
-        parameters.min_close,
-        parameters.sigma_residual * parameters.kernel_m,
-        parameters.sigma_normal,
-        parameters.rounds,
-        parameters.gap_m,
-        _cubes(tile, parameters.nodes_per_tile),
-        threads,
+    mesh = _core.make_surface(
+        grains=thinning.as_bytes(grains),
+        position_m=position_m,
+        normal=normal,
+        weight=grains["count"].astype(np.float32),
+        settings=_settings(tile, parameters),
+        threads=threads,
     )
     return Triangles.plain(
-        corners_m.reshape(-1, 3, 3),
-        intensity=intensity,
-        intensity_sigma=intensity_sigma,
-        label=LabelCounts.from_rows(n_labels, label, label_count),
+        mesh.corners_m.reshape(-1, 3, 3),
+        intensity=mesh.intensity,
+        intensity_sigma=mesh.intensity_sigma,
+        label=LabelCounts.from_rows(mesh.n_labels, mesh.label, mesh.label_count),
     )
 
 
-def _cubes(tile: thinning.Tile | None, n_nodes: int | None) -> list[int]:
+def _settings(tile: thinning.Tile | None, parameters: SurfaceParameters) -> _core.SurfaceSettings:
+    return _core.SurfaceSettings(
+        node_m=parameters.node_m,
+        kernel_m=parameters.kernel_m,
+        reach_m=parameters.far_m,
+        min_neighbours=parameters.min_neighbours,
+        min_close=parameters.min_close,
+        sigma_residual_m=parameters.sigma_residual * parameters.kernel_m,
+        sigma_normal=parameters.sigma_normal,
+        rounds=parameters.rounds,
+        max_gap_m=parameters.gap_m,
+        cubes=_cubes(tile, parameters.nodes_per_tile),
+    )
+
+
+def _cubes(tile: thinning.Tile | None, n_nodes: int | None) -> _core.CubeRange:
     if tile is None or n_nodes is None:
-        return [-(2**62), 2**62, -(2**62), 2**62]
+        return _core.CubeRange(x_begin=-(2**62), x_end=2**62, y_begin=-(2**62), y_end=2**62)
     (x, y) = tile
-    return [x * n_nodes, (x + 1) * n_nodes, y * n_nodes, (y + 1) * n_nodes]
+    return _core.CubeRange(x_begin=x * n_nodes, x_end=(x + 1) * n_nodes, y_begin=y * n_nodes, y_end=(y + 1) * n_nodes)

@@ -22,7 +22,7 @@ from hedgerow import _core
 from hedgerow.errors import InputError
 from hedgerow.log import Log
 
-_UNIT = 1 << 20  # steps of offset per voxel and of direction per unit, as in cpp/thin.hpp
+_UNIT = 1 << 20  # steps of offset per voxel and of direction per unit, as in cpp/learn/thin.hpp
 
 GRAIN = np.dtype(
     [
@@ -37,7 +37,7 @@ GRAIN = np.dtype(
         ("spare", np.uint16),
     ]
 )
-"""One row per grain, byte for byte the struct in cpp/thin.hpp."""
+"""One row per grain, byte for byte the struct in cpp/learn/thin.hpp."""
 Grains = NDArray[np.void]
 Tile = tuple[int, int]
 
@@ -83,7 +83,7 @@ def thin(
     return _as_grains(rows), grain_of
 
 
-def merge(grains: Grains, *, threads: int = 0) -> Grains:
+def merge_grains(grains: Grains, *, threads: int = 0) -> Grains:
     """Add up the grains of one voxel and label; the result is ordered as by `thin`."""
     return _as_grains(_core.merge_grains(as_bytes(grains), threads))
 
@@ -185,7 +185,7 @@ class GrainStore:
     def grains(self, tile: Tile) -> Grains:
         """Return the merged grains of a tile and its halo."""
         stored = [np.fromfile(self._on_disk[tile], dtype=GRAIN)] if tile in self._on_disk else []
-        return merge(np.concatenate([*stored, *self._held.get(tile, [])]), threads=self._threads)
+        return merge_grains(np.concatenate([*stored, *self._held.get(tile, [])]), threads=self._threads)
 
     def _sum_up(self) -> None:
         for names in _like(self._pending):
@@ -195,7 +195,7 @@ class GrainStore:
                 self._held.setdefault(tile, []).append(rows)
         self._pending, self._n_pending = [], 0
         if self._n_held_bytes() > self._budget_bytes:
-            self._held = {tile: [merge(np.concatenate(rows))] for tile, rows in self._held.items()}
+            self._held = {tile: [merge_grains(np.concatenate(rows))] for tile, rows in self._held.items()}
             if self._n_held_bytes() > self._budget_bytes / 2:  # less would soon be too much again
                 self._spill()
 

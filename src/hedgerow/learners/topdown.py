@@ -172,16 +172,14 @@ def _leaves(records: NDArray[Any], root: int, parameters: TopdownParameters, thr
 def _cluster(
     position_m: NDArray[np.float64], root: int, parameters: TopdownParameters, threads: int, meter: _Meter | None
 ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    return _core.cluster(
-        points=position_m,
+    settings = _core.ClusterSettings(
         clusters=parameters.clusters,
         split_points=parameters.split_points,
         restarts=parameters.restarts,
         iterations=parameters.iterations,
         tolerance=parameters.tolerance,
-        partition_start=parameters.start == "partition",
+        start=_core.ClusterStart[parameters.start],
         seed=parameters.seed,
         root=root,
-        threads=threads,
-        progress=meter,
     )
+    return _core.cluster(position_m, settings, threads=threads, progress=meter)

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow import _core
 from hedgerow.errors import InputError
 from hedgerow.learners import thinning
-from hedgerow.learners.classify import MAX_SCORE, ClassifierParameters, smoothed, sphericalness
+from hedgerow.learners.classify import MAX_SCORE, ClassifierParameters, smooth_scores, sphericalness
+from hedgerow.learners.normals import local_spectra
 from hedgerow.log import Log
 
 Progress = Callable[[int], object]
@@ -57,8 +57,8 @@ class _Site:
     def scores(self, parameters: ClassifierParameters) -> NDArray[np.float32]:
         radius_m = parameters.radius_m
         if radius_m not in self.spectra:
-            self.spectra[radius_m] = _core.local_spectra(self.position_m, radius_m, 0)
-        return smoothed(self.position_m, sphericalness(*self.spectra[radius_m], parameters), parameters)
+            self.spectra[radius_m] = local_spectra(self.position_m, radius_m)
+        return smooth_scores(self.position_m, sphericalness(*self.spectra[radius_m], parameters), parameters)
 
     def shares(self, parameters: ClassifierParameters) -> NDArray[np.float64]:
         """Return (K,) the score for each of the thresholds."""

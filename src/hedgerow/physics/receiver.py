@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-ReceiverMode = Literal["first", "strongest", "last", "strongest+last", "all", "waveform"]
+ReturnMode = Literal["first", "strongest", "last", "strongest+last", "all", "waveform"]
 
-MODES: tuple[ReceiverMode, ...] = ("first", "strongest", "last", "strongest+last", "all", "waveform")
-"""In the order of the engine's numbers."""
+MODES: tuple[ReturnMode, ...] = ("first", "strongest", "last", "strongest+last", "all", "waveform")
+"""All of them."""
 
 UNKNOWN_CUTOFF_M = 0.75
 """Taken where the cutoff of a sensor is not known (0 in its file): the length of a pulse of 5 ns."""
@@ -57,7 +57,7 @@ class BeamSettings(BaseModel):
     """The same points of the spot for all pulses; "stratified": drawn anew for each; "paper": the circle of 003."""
     beam: Beam | None = None
     """Shape of the light, instead of the sensor's. Without sensor and beam, pulses are single rays."""
-    mode: ReceiverMode | None = None
+    mode: ReturnMode | None = None
     """Which returns to give. Default: the sensor's usual mode, or first without a sensor."""
     cutoff_m: NotNegative | None = None
     """Light within this distance is one return; 0 keeps every sub-ray apart. Default: the sensor's."""
@@ -80,7 +80,7 @@ class Optics(NamedTuple):
 
     stencil: Stencil
     cone: Cone
-    mode: ReceiverMode
+    mode: ReturnMode
     cutoff_m: float
 
 

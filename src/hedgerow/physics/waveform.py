@@ -2,7 +2,8 @@
 """Full waveforms: what a receiver that records the whole signal is told, and what it gives.
 
 The signal of a pulse is the sum of Gaussian echoes, one for each sub-ray that met something, sampled by a clock that
-starts with the pulse. The engine finds its peaks (`cpp/waveform.hpp`); here are the settings and the recorded samples.
+starts with the pulse. The engine finds its peaks (`cpp/pulse/waveform.hpp`); here are the settings
+and the recorded samples.
 """
 
 from dataclasses import dataclass

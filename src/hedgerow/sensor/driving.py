@@ -14,10 +14,8 @@ from hedgerow.sensor.aim import Aim, aimed
 from hedgerow.sensor.pattern import Pattern
 
 if TYPE_CHECKING:
+    from hedgerow import _core
     from hedgerow.sensor.config import SensorConfig
-
-Placed = tuple[NDArray[np.float64], NDArray[np.float32], NDArray[np.int64]]
-"""Origins (N, 3) in the map frame [m], unit directions (N, 3) in the map frame, times (N,) [ns]."""
 
 MAX_PULSES = 150_000_000
 """Most pulses in one `Beams` (about 7 GB)."""
@@ -52,7 +50,7 @@ class Drive:
         if not self.aim.is_ideal:
             step_deg = self.config.encoder_step_deg
             origin_m, direction = aimed(ideal, rows, pulse, self.aim, self.config.beam, step_deg)
-        placed = self._place(origin_m, direction, ideal.time_ns[rows], number // ideal.n_sweeps, 1)
+        placed = self._place_pattern(origin_m, direction, ideal.time_ns[rows], number // ideal.n_sweeps, 1)
         return _beams(placed, ideal.ring[rows], np.full(len(pulse), number, dtype=np.int32), pulse)
 
     def whole(self) -> Beams:
@@ -70,38 +68,38 @@ class Drive:
             )
         if not self.aim.is_ideal or ideal.n_sweeps > 1:
             return Beams.joined([self.sweep(number) for number in range(n)])
-        placed = self._place(ideal.origin_m, ideal.direction, ideal.time_ns, 0, n)
+        placed = self._place_pattern(ideal.origin_m, ideal.direction, ideal.time_ns, 0, n)
         number = np.repeat(np.arange(n, dtype=np.int32), ideal.pulses_per_sweep)
         return _beams(placed, np.tile(ideal.ring, n), number, np.arange(n_pulses, dtype=np.int64))
 
-    def _place(
+    def _place_pattern(
         self,
         origin_m: NDArray[np.float32],
         direction: NDArray[np.float32],
         time_ns: NDArray[np.int64],
         first_repeat: int,
         n_repeats: int,
-    ) -> Placed:
+    ) -> "_core.PlacedPattern":
         """Repeat pulses of the sensor frame along the trajectory; each gets the pose of its own instant.
 
         Pulse i of repeat k is fired at start + round((first_repeat + k) * period) + time_ns[i].
         """
         from hedgerow import _core  # here, so that listing sensors does not load the engine
 
-        return _core.place(
-            origin_m,
-            direction,
-            time_ns,
-            n_repeats,
-            self.pattern.period_ns,
-            self.start_ns,
-            self.trajectory.time_ns,
-            self.trajectory.position_m,
-            self.trajectory.quaternion_xyzw,
-            self.mount.position_m.tolist(),
-            self.mount.quaternion_xyzw.tolist(),
-            first_repeat,
-            self.threads,
+        return _core.place_pattern(
+            pattern_origin_m=origin_m,
+            pattern_direction=direction,
+            pattern_time_ns=time_ns,
+            knot_time_ns=self.trajectory.time_ns,
+            knot_position_m=self.trajectory.position_m,
+            knot_quaternion_xyzw=self.trajectory.quaternion_xyzw,
+            mount=_core.Mount(
+                position_m=self.mount.position_m.tolist(), quaternion_xyzw=self.mount.quaternion_xyzw.tolist()
+            ),
+            repeats=_core.Repeats(
+                start_ns=self.start_ns, period_ns=self.pattern.period_ns, first=first_repeat, count=n_repeats
+            ),
+            threads=self.threads,
         )
 
 
@@ -149,14 +147,15 @@ def _last_ns(pattern: Pattern, number: int) -> int:
     return start_ns + int(pattern.time_ns[pattern.rows(number)][-1])
 
 
-def _beams(placed: Placed, ring: NDArray[np.uint16], sweep: NDArray[np.int32], pulse: NDArray[np.int64]) -> Beams:
+def _beams(
+    placed: "_core.PlacedPattern", ring: NDArray[np.uint16], sweep: NDArray[np.int32], pulse: NDArray[np.int64]
+) -> Beams:
     # Right by construction: the pattern's directions are unit and the trajectory is finite.
-    origin_m, direction, time_ns = placed
     return Beams.trusted(
         {
-            "origin_m": origin_m,
-            "direction": direction,
-            "time_ns": time_ns,
+            "origin_m": placed.origin_m,
+            "direction": placed.direction,
+            "time_ns": placed.time_ns,
             "ring": ring,
             "sweep": sweep,
             "pulse": pulse,

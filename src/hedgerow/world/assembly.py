@@ -80,16 +80,16 @@ class Assembly:
         require_below("noise_group", group, len(groups))
         modes, labels = engine_labels(label, n)
         self._core.add_mesh(
-            np.ascontiguousarray(vertices - self.origin_m, dtype=np.float32),
-            np.ascontiguousarray(corners),
-            between("permeability", permeability, n, 0, 1),
-            modes,
-            known("reflectance", reflectance, n),
-            between("intensity_sigma", intensity_sigma, n, 0, np.inf),
-            lambertian,
-            np.ascontiguousarray(group),
-            [group.native() for group in groups],
-            labels,
+            vertices=np.ascontiguousarray(vertices - self.origin_m, dtype=np.float32),
+            triangles=np.ascontiguousarray(corners),
+            permeability=between("permeability", permeability, n, 0, 1),
+            label=modes,
+            reflectance=known("reflectance", reflectance, n),
+            intensity_sigma=between("intensity_sigma", intensity_sigma, n, 0, np.inf),
+            lambertian=lambertian,
+            noise_group=np.ascontiguousarray(group),
+            noise=[each.native() for each in groups],
+            labels=labels,
         )
 
     def add_gaussians(
@@ -134,15 +134,15 @@ class Assembly:
         covariance = arrays.as_floats("covariance_m2", np.zeros((0, 3, 3)) if n == 0 else covariance_m2, (n, 3, 3))
         modes, labels = engine_labels(label, n)
         self._core.add_gaussians(
-            np.ascontiguousarray(mean - self.origin_m, dtype=np.float32),
-            whitening(covariance, min_sigma_m),
-            stop,
-            modes,
-            known("intensity", intensity, n),
-            between("intensity_sigma", intensity_sigma, n, 0, np.inf),
-            law,
-            tau,
-            labels,
+            mean_m=np.ascontiguousarray(mean - self.origin_m, dtype=np.float32),
+            whitening=whitening(covariance, min_sigma_m),
+            stop=stop,
+            label=modes,
+            intensity=known("intensity", intensity, n),
+            intensity_sigma=between("intensity_sigma", intensity_sigma, n, 0, np.inf),
+            law=law,
+            tau=tau,
+            labels=labels,
         )
 
     def place(
@@ -182,9 +182,9 @@ class Assembly:
         scene._frozen = True
         self._core.place(
             scene._core,
-            np.ascontiguousarray(local.reshape(-1, 12)),
-            np.ascontiguousarray(labels),
-            -1 if first_element is None else first_element,
+            transforms=np.ascontiguousarray(local.reshape(-1, 12)),
+            label=np.ascontiguousarray(labels),
+            first_element=-1 if first_element is None else first_element,
         )
 
     def build(self) -> None:

@@ -54,9 +54,9 @@ def first_behind(
             row = arrays.first_row(wrong)
             raise arrays.RowError(name, row, f"is {values[row]}; expected 0 or more")
     numbers = np.array(sorted(labels))
-    answer = _core.behind(
+    answer = _core.first_behind(
         scene.native,
-        **scene.seen(beams),
+        scene.seen(beams),
         near_m=near,
         far_m=far,
         passed_labels=np.ascontiguousarray(arrays.as_integers("labels", numbers, (len(numbers),), np.uint16)),
@@ -64,4 +64,4 @@ def first_behind(
         threads=require_threads(threads),
         progress=progress,
     )
-    return Hits(*answer)
+    return Hits.of(answer)

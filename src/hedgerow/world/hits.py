@@ -2,9 +2,13 @@
 """What the scene answers: the first return of each pulse, or every element along it."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from hedgerow import _core
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -18,6 +22,17 @@ class Hits:
     element: NDArray[np.int64]
     incidence_cosine: NDArray[np.float32]
     """Cosine of the incidence angle on a triangle; NaN for a Gaussian, which has no surface."""
+
+    @classmethod
+    def of(cls, answer: "_core.Hits") -> Self:
+        """Take over what the engine found."""
+        return cls(
+            range_m=answer.range_m,
+            intensity=answer.intensity,
+            label=answer.label,
+            element=answer.element,
+            incidence_cosine=answer.incidence_cosine,
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,7 @@ elements have one label, so the histograms are kept as compressed rows: one entr
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +17,8 @@ from hedgerow.arrays import Index
 from hedgerow.errors import InputError
 from hedgerow.table import store
 
-EngineLabels = tuple[NDArray[np.int64], NDArray[np.uint16], NDArray[np.int64]]
+if TYPE_CHECKING:
+    from hedgerow import _core
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,14 +129,17 @@ class LabelCounts:
         return np.repeat(np.arange(len(self)), np.diff(self.first))
 
 
-def engine_labels(label: ArrayLike | LabelCounts, n: int) -> tuple[NDArray[np.uint16], EngineLabels]:
-    """Return (n,) most frequent labels, and all histograms if any element has more than one label, else three empties.
+def engine_labels(label: ArrayLike | LabelCounts, n: int) -> tuple[NDArray[np.uint16], "_core.LabelArrays | None"]:
+    """Return (n,) most frequent labels, and all histograms if any element has more than one label.
 
     Raises:
         InputError: no labels from 0 to 65535, or another number of them.
     """
-    none = np.zeros(0, np.int64), np.zeros(0, np.uint16), np.zeros(0, np.int64)
+    from hedgerow import _core  # here, so that describing a world does not load the engine
+
     if not isinstance(label, LabelCounts):
-        return np.ascontiguousarray(arrays.as_integers("label", label, (n,), np.uint16)), none
+        return np.ascontiguousarray(arrays.as_integers("label", label, (n,), np.uint16)), None
     counts = LabelCounts.of(label, n)
-    return counts.mode(), (counts.first, counts.label, counts.count) if counts.mixed().any() else none
+    if not counts.mixed().any():
+        return counts.mode(), None
+    return counts.mode(), _core.LabelArrays(first=counts.first, label=counts.label, count=counts.count)

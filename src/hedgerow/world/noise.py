@@ -2,10 +2,14 @@
 """Range noise of surfaces by incidence angle (000 §3.3.2) and range."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hedgerow.errors import InputError
+
+if TYPE_CHECKING:
+    from hedgerow import _core
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +36,16 @@ class SurfaceNoise:
         if not 0 <= self.max_incidence_rad < np.pi / 2:
             raise InputError(f"max_incidence_rad: expected 0 to below pi/2, found {self.max_incidence_rad}")
 
-    def native(self) -> tuple[float, float, float, float]:
-        """Return it as the engine takes it: sigma0_m, sigma_a_m, cosine of the largest angle, sigma_per_m."""
-        return self.sigma0_m, self.sigma_a_m, float(np.cos(self.max_incidence_rad)), self.sigma_per_m
+    def native(self) -> "_core.SurfaceNoise":
+        """Return it as the engine takes it."""
+        from hedgerow import _core  # here, so that describing a world does not load the engine
+
+        return _core.SurfaceNoise(
+            sigma0_m=self.sigma0_m,
+            sigma_a_m=self.sigma_a_m,
+            min_cosine=float(np.cos(self.max_incidence_rad)),
+            sigma_per_m=self.sigma_per_m,
+        )
 
 
 NOISELESS = SurfaceNoise()

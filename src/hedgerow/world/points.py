@@ -18,7 +18,7 @@ from hedgerow.log import Beams
 from hedgerow.world.elements import Points
 from hedgerow.world.header import Position
 from hedgerow.world.hits import Hits
-from hedgerow.world.scene import Progress
+from hedgerow.world.scene import Progress, beam_arrays
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,12 +38,12 @@ class Seen:
 def build_cloud(points: Points, origin_m: Position, first: int) -> _core.PointCloud:
     """Hand points, numbered from `first`, to the engine; a cloud can be part of several scenes with that origin."""
     return _core.PointCloud(
-        np.ascontiguousarray(points.position_m - np.array(origin_m), dtype=np.float32),
-        np.ascontiguousarray(points.normal),
-        np.ascontiguousarray(points.intensity),
-        np.ascontiguousarray(points.label),
-        points.reach_m,
-        first,
+        position=np.ascontiguousarray(points.position_m - np.array(origin_m), dtype=np.float32),
+        normal=np.ascontiguousarray(points.normal),
+        intensity=np.ascontiguousarray(points.intensity),
+        label=np.ascontiguousarray(points.label),
+        reach_m=points.reach_m,
+        first=first,
     )
 
 
@@ -54,7 +54,7 @@ class PointScene:
         """Collect clouds, given in the order of their numbers; `pick` and `noise` are those of `settings`."""
         self._clouds = list(clouds)
         self._origin_m = list(origin_m)
-        self._first_along = settings.pick == "first"
+        self._pick = _core.Pick[settings.pick]
         self._noise = settings.noise.native()
 
     def see(
@@ -69,20 +69,21 @@ class PointScene:
         """Find the point that each beam sees between the limits; nothing here is random."""
         answer = _core.see_points(
             self._clouds,
-            origin_m=beams.origin_m,
-            direction=beams.direction,
-            pulse=beams.pulse,
-            ring=beams.ring,
-            sweep=beams.sweep,
-            scene_origin_m=self._origin_m,
-            min_range_m=min_range_m,
-            max_range_m=max_range_m,
-            first_along=self._first_along,
+            beam_arrays(beams, self._origin_m),
+            limits=_core.RangeLimits(min_m=min_range_m, max_m=max_range_m),
+            pick=self._pick,
             noise=self._noise,
             threads=threads,
             progress=progress,
         )
-        return Seen(*answer)
+        return Seen(
+            element=answer.element,
+            mean_m=answer.mean_m,
+            sigma_m=answer.sigma_m,
+            intensity=answer.intensity,
+            label=answer.label,
+            incidence_cosine=answer.incidence_cosine,
+        )
 
     def fire(
         self,

@@ -4,13 +4,12 @@
 A thin, checked wrapper over the native scene (`hedgerow._core`). Every world is made of one.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow import arrays
+from hedgerow import _core, arrays
 from hedgerow.errors import InputError
 from hedgerow.log import Beams
 from hedgerow.world.assembly import Assembly
@@ -46,23 +45,28 @@ class Scene(Assembly):
             raise InputError(f"seed: expected 0 to 2**64 - 1, found {seed}")
         require_limits(min_range_m, max_range_m)
         answer = self.native.fire(
-            **self.seen(beams),
-            min_range_m=min_range_m,
-            max_range_m=max_range_m,
+            self.seen(beams),
+            limits=_core.RangeLimits(min_m=min_range_m, max_m=max_range_m),
             seed=seed,
             threads=require_threads(threads),
             progress=progress,
         )
-        return Hits(*answer)
+        return Hits.of(answer)
 
     def pierced(
         self, beams: Beams, *, max_range_m: float = np.inf, threads: int = 0, progress: Progress | None = None
     ) -> Pierced:
         """List every element along each ray up to `max_range_m`, nearest first."""
         answer = self.native.pierced(
-            **self.seen(beams), max_range_m=max_range_m, threads=require_threads(threads), progress=progress
+            self.seen(beams), max_range_m=max_range_m, threads=require_threads(threads), progress=progress
         )
-        return Pierced(*answer)
+        return Pierced(
+            begin=answer.begin,
+            element=answer.element,
+            mean_m=answer.mean_m,
+            sigma_m=answer.sigma_m,
+            permeability=answer.permeability,
+        )
 
     def count(
         self,
@@ -87,7 +91,7 @@ class Scene(Assembly):
         """
         ranges = arrays.require("range_m", range_m, np.float32, (len(beams),))
         return self.native.count(
-            **self.seen(beams),
+            self.seen(beams),
             range_m=ranges,
             max_range_m=max_range_m,
             window_m=window_m,
@@ -117,26 +121,30 @@ class Scene(Assembly):
         """
         ranges = arrays.require("range_m", range_m, np.float32, (len(beams),))
         require_limits(min_range_m, max_range_m)
-        return self.native.likelihood(
-            **self.seen(beams),
+        return self.native.log_likelihood(
+            self.seen(beams),
             range_m=ranges,
-            min_range_m=min_range_m,
-            max_range_m=max_range_m,
+            limits=_core.RangeLimits(min_m=min_range_m, max_m=max_range_m),
             min_sigma_m=min_sigma_m,
             threads=require_threads(threads),
             progress=progress,
         )
 
-    def seen(self, beams: Beams) -> dict[str, Any]:
-        """Give the beams as the kernels' arguments, for kernels that are wrapped in modules of their own."""
-        return {
-            "origin_m": beams.origin_m,
-            "direction": beams.direction,
-            "pulse": beams.pulse,
-            "ring": beams.ring,
-            "sweep": beams.sweep,
-            "scene_origin_m": self.origin_m.tolist(),
-        }
+    def seen(self, beams: Beams) -> _core.BeamArrays:
+        """Give the beams as the kernels take them, for kernels that are wrapped in modules of their own."""
+        return beam_arrays(beams, self.origin_m.tolist())
+
+
+def beam_arrays(beams: Beams, scene_origin_m: Sequence[float]) -> _core.BeamArrays:
+    """Give the beams as the kernels take them, without a copy, for a scene whose frame sits at (3,) of the map [m]."""
+    return _core.BeamArrays(
+        origin_m=beams.origin_m,
+        direction=beams.direction,
+        pulse=beams.pulse,
+        ring=beams.ring,
+        sweep=beams.sweep,
+        scene_origin_m=scene_origin_m,
+    )
 
 
 def require_limits(min_range_m: float, max_range_m: float) -> None:

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pulses with width and the receiver.
+#include <nanobind/stl/array.h>
+
+#include <array>
+#include <vector>
+
+#include "bind/bind.hpp"
+#include "pulse/fire_pulses.hpp"
+
+namespace hedgerow {
+namespace {
+
+std::vector<float> copied(std::span<const float> from) { return {from.begin(), from.end()}; }
+
+void make_spot(Spot* self, const AnyArray& points, const AnyArray& cells, const AnyArray& share, bool round,
+               const std::array<float, 2>& half_m, const std::array<float, 2>& tangent) {
+    const auto shares = values<float>(share, "share", -1);
+    if (shares.empty() || shares.size() > kMaxSubRays) throw nb::value_error("share: expected 1 to 81 sub-rays");
+    const auto n = static_cast<std::ptrdiff_t>(shares.size());
+    const bool drawn = cells.size() > 0;
+    new (self) Spot{copied(values<float>(points, "points", drawn ? 0 : n, 2)),
+                    copied(values<float>(cells, "cells", drawn ? n : 0, 4)),
+                    copied(shares),
+                    round,
+                    half_m,
+                    tangent};
+}
+
+// How many returns a pulse can have.
+int returns_per_pulse(const Receiver& receiver) {
+    switch (receiver.mode) {
+        case ReturnMode::strongest_and_last:
+            return 2;
+        case ReturnMode::all:
+        case ReturnMode::waveform:
+            return receiver.max_returns;
+        default:
+            return 1;
+    }
+}
+
+void require_usable(const PulseSettings& settings) {
+    const int most = settings.receiver.max_returns;
+    if (most < 1 || most > kMaxSubRays) throw nb::value_error("max_returns: must be from 1 to 81");
+    const bool digital = settings.receiver.mode == ReturnMode::waveform;
+    if (digital && !(settings.digitiser.fwhm_m > 0 && settings.digitiser.step_m > 0))
+        throw nb::value_error("fwhm_m, step_m: must be above 0");
+}
+
+// What is kept besides the returns.
+struct PulseDetails {
+    bool sub_rays;              // what each sub-ray met
+    std::int64_t first_sample;  // of the waveforms
+    std::size_t n_samples;      // 0: no waveforms
+};
+
+// Columns of returns or of sub-rays.
+struct PulseColumns {
+    PulseColumns(std::size_t n, std::size_t columns)
+        : range_m(n, columns), intensity(n, columns), label(n, columns), element(n, columns) {}
+
+    Fresh<Table<float>> range_m, intensity;
+    Fresh<Table<std::uint16_t>> label;
+    Fresh<Table<std::int64_t>> element;
+};
+
+struct PulseAnswer {
+    PulseColumns returns, sub_rays;
+    Fresh<Table<float>> width_m, samples;
+};
+
+PulseAnswer pulses_fired(Scene& scene, const HeldBeams& beams, const PulseSettings& settings,
+                         const PulseDetails& details, int threads, const nb::object& progress) {
+    require_usable(settings);
+    const bool digital = settings.receiver.mode == ReturnMode::waveform;
+    const std::size_t n = beams.size(), per_pulse = static_cast<std::size_t>(returns_per_pulse(settings.receiver));
+    PulseAnswer answer{{n, per_pulse},
+                       {details.sub_rays ? n : 0, settings.spot.share.size()},
+                       {digital ? n : 0, per_pulse},
+                       {digital && details.n_samples > 0 ? n : 0, details.n_samples}};
+    const PulseColumns &echoes = answer.returns, &sub_rays = answer.sub_rays;
+    const PulseOutput out{
+        {static_cast<int>(per_pulse), echoes.range_m.values, echoes.intensity.values, echoes.label.values,
+         echoes.element.values, answer.width_m.values},
+        {sub_rays.range_m.values, sub_rays.intensity.values, sub_rays.label.values, sub_rays.element.values},
+        {answer.samples.values, static_cast<std::ptrdiff_t>(details.first_sample), details.n_samples}};
+    nb::gil_scoped_release release;
+    fire_pulses(scene, beams, settings, threads, ticker(progress), out);
+    return answer;
+}
+
+void bind_settings_of_pulses(nb::module_& m) {
+    nb::enum_<ReturnMode>(m, "ReturnMode", "Which light becomes a return.")
+        .value("first", ReturnMode::first)
+        .value("strongest", ReturnMode::strongest)
+        .value("last", ReturnMode::last)
+        .value("strongest_and_last", ReturnMode::strongest_and_last)
+        .value("all", ReturnMode::all)
+        .value("waveform", ReturnMode::waveform);
+    nb::class_<Spot>(m, "Spot", "Where the sub-rays of a pulse go.")
+        .def("__init__", make_spot, nb::kw_only(), nb::arg("points").noconvert(), nb::arg("cells").noconvert(),
+             nb::arg("share").noconvert(), nb::arg("round"), nb::arg("half_m"), nb::arg("tangent"));
+    bind_settings(m, "Optics", "How light falls with the range, and what unknown intensities count as.",
+                  field("falloff_m", &Optics::falloff_m), field("unknown_intensity", &Optics::unknown_intensity));
+    bind_settings(m, "Receiver", "From the light of a pulse to its returns.", field("mode", &Receiver::mode),
+                  field("cutoff_m", &Receiver::cutoff_m), field("threshold", &Receiver::threshold),
+                  field("max_returns", &Receiver::max_returns));
+    bind_settings(m, "Digitiser", "Pulse and clock of mode waveform.", field("fwhm_m", &Digitiser::fwhm_m),
+                  field("step_m", &Digitiser::step_m));
+    bind_settings(m, "PulseSettings", "All that decides about the returns of pulses.",
+                  field("spot", &PulseSettings::spot), field("optics", &PulseSettings::optics),
+                  field("limits", &PulseSettings::limits), field("receiver", &PulseSettings::receiver),
+                  field("digitiser", &PulseSettings::digitiser), field("seed", &PulseSettings::seed));
+    bind_settings(m, "PulseDetails", "What to keep besides the returns; n_samples 0 keeps no waveforms.",
+                  field("sub_rays", &PulseDetails::sub_rays), field("first_sample", &PulseDetails::first_sample),
+                  field("n_samples", &PulseDetails::n_samples));
+}
+
+}  // namespace
+
+void bind_pulses(nb::module_& m) {
+    bind_settings_of_pulses(m);
+    bind_answer(m, "PulseColumns", "What pulses returned or sub-rays met, (N, R) each; nothing: inf, NaN, 0, -1.",
+                field("range_m", &PulseColumns::range_m), field("intensity", &PulseColumns::intensity),
+                field("label", &PulseColumns::label), field("element", &PulseColumns::element));
+    bind_answer(m, "PulseAnswer", "Returns, nearest first; sub-rays, widths and waveforms are empty unless kept.",
+                field("width_m", &PulseAnswer::width_m), field("samples", &PulseAnswer::samples))
+        .def_ro("returns", &PulseAnswer::returns)
+        .def_ro("sub_rays", &PulseAnswer::sub_rays);
+    m.def("fire_pulses", pulses_fired, nb::arg("scene"), nb::arg("beams"), nb::arg("settings"), nb::arg("details"),
+          nb::kw_only(), nb::arg("threads"), nb::arg("progress").none(), "Returns of pulses with width.");
+}
+
+}  // namespace hedgerow

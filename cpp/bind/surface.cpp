@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bindings for points and their surroundings: thinning, normals, classification scores, surfaces.
+#include "learn/surface.hpp"
+
+#include <nanobind/stl/tuple.h>
+
+#include <cstring>
+#include <vector>
+
+#include "bind/bind.hpp"
+#include "learn/normals.hpp"
+#include "learn/thin.hpp"
+
+namespace hedgerow {
+namespace {
+
+Table<std::uint8_t> grain_rows(const std::vector<Grain>& grains) {
+    const Fresh<Table<std::uint8_t>> out(grains.size(), sizeof(Grain));
+    if (!grains.empty()) std::memcpy(out.values.data(), grains.data(), out.values.size());
+    return out.get();
+}
+
+std::span<const Grain> grains_of(const AnyArray& rows, std::ptrdiff_t n) {
+    const auto bytes = values<std::uint8_t>(rows, "grains", n, sizeof(Grain));
+    if (reinterpret_cast<std::uintptr_t>(bytes.data()) % alignof(Grain) != 0)
+        throw nb::type_error("grains: not aligned");
+    return {reinterpret_cast<const Grain*>(bytes.data()), bytes.size() / sizeof(Grain)};
+}
+
+auto thin_points(const AnyArray& position_m, const AnyArray& toward, const AnyArray& intensity, const AnyArray& label,
+                 double voxel_m, int threads) {
+    const auto labels = values<std::uint16_t>(label, "label", -1);
+    const auto n = static_cast<std::ptrdiff_t>(labels.size());
+    const ThinnedPoints points{values<double>(position_m, "position_m", n, 3), values<float>(toward, "toward", n, 3),
+                               values<float>(intensity, "intensity", n), labels};
+    const Fresh<Column<std::uint32_t>> grain_of(labels.size());
+    std::vector<Grain> grains;
+    {
+        nb::gil_scoped_release release;
+        grains = thin(points, voxel_m, threads, grain_of.values);
+    }
+    return std::make_tuple(grain_rows(grains), grain_of.get());
+}
+
+auto merged_grains(const AnyArray& grains, int threads) {
+    const auto rows = grains_of(grains, -1);
+    std::vector<Grain> merged;
+    {
+        nb::gil_scoped_release release;
+        merged = merge_grains(rows, threads);
+    }
+    return grain_rows(merged);
+}
+
+auto normals_of(const AnyArray& position_m, const AnyArray& weight, const AnyArray& toward, const PlaneFit& fit,
+                int threads) {
+    const auto weights = values<float>(weight, "weight", -1);
+    const auto n = static_cast<std::ptrdiff_t>(weights.size());
+    const auto positions = values<double>(position_m, "position_m", n, 3);
+    const auto towards = values<float>(toward, "toward", n, 3);
+    const Fresh<Rows3<float>> normal(weights.size(), 3);
+    {
+        nb::gil_scoped_release release;
+        fit_normals(positions, weights, towards, fit, threads, normal.values);
+    }
+    return normal.get();
+}
+
+auto spectra_of(const AnyArray& position_m, float radius_m, int threads) {
+    const auto positions = values<double>(position_m, "position_m", -1, 3);
+    const Fresh<Rows3<float>> eigenvalue(positions.size() / 3, 3);
+    const Fresh<Column<std::uint32_t>> count(positions.size() / 3);
+    {
+        nb::gil_scoped_release release;
+        local_spectra(positions, radius_m, threads, eigenvalue.values, count.values);
+    }
+    return std::make_tuple(eigenvalue.get(), count.get());
+}
+
+auto smoothed_scores(const AnyArray& position_m, const AnyArray& score, const Bilateral& filter, int threads) {
+    const auto scores = values<float>(score, "score", -1);
+    const auto positions = values<double>(position_m, "position_m", static_cast<std::ptrdiff_t>(scores.size()), 3);
+    const Fresh<Column<float>> smoothed(scores.size());
+    {
+        nb::gil_scoped_release release;
+        smooth_scores(positions, scores, filter, threads, smoothed.values);
+    }
+    return smoothed.get();
+}
+
+struct SurfaceTriangles {
+    Fresh<Column<double>> corners_m;
+    Fresh<Column<float>> intensity, intensity_sigma;
+    Fresh<Column<std::int64_t>> n_labels;
+    Fresh<Column<std::uint16_t>> label;
+    Fresh<Column<std::int64_t>> label_count;
+};
+
+SurfaceTriangles surface_of(const AnyArray& grains, const AnyArray& position_m, const AnyArray& normal,
+                            const AnyArray& weight, const SurfaceSettings& settings, int threads) {
+    const auto rows = grains_of(grains, -1);
+    const auto n = static_cast<std::ptrdiff_t>(rows.size());
+    const SurfacePoints points{values<double>(position_m, "position_m", n, 3), values<float>(normal, "normal", n, 3),
+                               values<float>(weight, "weight", n), rows};
+    SurfaceMesh mesh;
+    {
+        nb::gil_scoped_release release;
+        mesh = make_surface(points, settings, threads);
+    }
+    return {Fresh<Column<double>>(mesh.corners_m),      Fresh<Column<float>>(mesh.intensity),
+            Fresh<Column<float>>(mesh.intensity_sigma), Fresh<Column<std::int64_t>>(mesh.n_labels),
+            Fresh<Column<std::uint16_t>>(mesh.label),   Fresh<Column<std::int64_t>>(mesh.label_count)};
+}
+
+void bind_surface_mesh(nb::module_& m) {
+    using Mesh = SurfaceTriangles;
+    using Settings = SurfaceSettings;
+    bind_settings(m, "CubeRange", "Cubes of the grid by their lowest node; ends excluded.",
+                  field("x_begin", &CubeRange::x_begin), field("x_end", &CubeRange::x_end),
+                  field("y_begin", &CubeRange::y_begin), field("y_end", &CubeRange::y_end));
+    bind_settings(m, "SurfaceSettings", "Grid, kernels and limits of a surface.", field("node_m", &Settings::node_m),
+                  field("kernel_m", &Settings::kernel_m), field("reach_m", &Settings::reach_m),
+                  field("min_neighbours", &Settings::min_neighbours), field("min_close", &Settings::min_close),
+                  field("sigma_residual_m", &Settings::sigma_residual_m),
+                  field("sigma_normal", &Settings::sigma_normal), field("rounds", &Settings::rounds),
+                  field("max_gap_m", &Settings::max_gap_m), field("cubes", &Settings::cubes));
+    bind_answer(m, "SurfaceMesh",
+                "Triangles (corners_m by nines) and the histograms of their labels, n_labels entries for each.",
+                field("corners_m", &Mesh::corners_m), field("intensity", &Mesh::intensity),
+                field("intensity_sigma", &Mesh::intensity_sigma), field("n_labels", &Mesh::n_labels),
+                field("label", &Mesh::label), field("label_count", &Mesh::label_count));
+    m.def("make_surface", surface_of, nb::kw_only(), nb::arg("grains").noconvert(), nb::arg("position_m").noconvert(),
+          nb::arg("normal").noconvert(), nb::arg("weight").noconvert(), nb::arg("settings"), nb::arg("threads"),
+          "Triangles of the implicit surface.");
+}
+
+}  // namespace
+
+void bind_surface(nb::module_& m) {
+    bind_settings(m, "PlaneFit", "How planes are fitted around points.", field("kernel_m", &PlaneFit::kernel_m),
+                  field("min_scale_m", &PlaneFit::min_scale_m), field("rounds", &PlaneFit::rounds));
+    bind_settings(m, "Bilateral", "A filter over scores of points.", field("radius_m", &Bilateral::radius_m),
+                  field("n_neighbours", &Bilateral::n_neighbours),
+                  field("distance_weight", &Bilateral::distance_weight),
+                  field("score_weight", &Bilateral::score_weight), field("score_range", &Bilateral::score_range));
+    m.def("thin", thin_points, nb::arg("position_m").noconvert(), nb::arg("toward").noconvert(),
+          nb::arg("intensity").noconvert(), nb::arg("label").noconvert(), nb::arg("voxel_m"), nb::arg("threads"),
+          "Points summed over voxels: (grains as bytes, grain of each point).");
+    m.def("merge_grains", merged_grains, nb::arg("grains").noconvert(), nb::arg("threads"),
+          "Grains of one voxel and label added up, in order.");
+    m.def("fit_normals", normals_of, nb::arg("position_m").noconvert(), nb::arg("weight").noconvert(),
+          nb::arg("toward").noconvert(), nb::arg("fit"), nb::arg("threads"),
+          "Unit normals of robust plane fits, on the side of toward.");
+    m.def("local_spectra", spectra_of, nb::arg("position_m").noconvert(), nb::arg("radius_m"), nb::arg("threads"),
+          "Ascending eigenvalues of the covariance within a radius of each point, and the number of points there.");
+    m.def("smooth_scores", smoothed_scores, nb::arg("position_m").noconvert(), nb::arg("score").noconvert(),
+          nb::arg("filter"), nb::arg("threads"), "Bilateral filter over scores of points.");
+    bind_surface_mesh(m);
+}
+
+}  // namespace hedgerow

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Top-down clustering of points: K-means, again within each cluster, until clusters are small (000 section 3.3.3, after
+// Kalaiah and Varshney, 2005).
+//
+// Points are first put into an order of their own (along a Morton curve), and random numbers are keyed by the path from
+// the root to a cluster. So the clusters depend neither on the order of the input nor on the number of threads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "trace/batch.hpp"
+
+namespace hedgerow {
+
+// The first means: those of a random partition, or randomly chosen points.
+enum class ClusterStart : int { partition, points };
+
+struct ClusterSettings {
+    int clusters;              // K, from 2 to kMaxClusters
+    std::size_t split_points;  // a cluster is split if it has at least this many points
+    int restarts;              // starts of K-means; the one with the least variation within clusters is kept
+    int iterations;            // at most this many for each start
+    double tolerance;          // stop when the variation falls by less than this share
+    ClusterStart start;
+    std::uint64_t seed;
+    std::uint64_t root;  // names the root, so that several trees with one seed differ
+};
+
+constexpr int kMaxClusters = 64;
+
+// The leaves: the points of leaf i are order[begin[i]] to order[begin[i + 1] - 1]; begin has one entry more.
+struct Clusters {
+    std::vector<std::uint32_t> order;
+    std::vector<std::size_t> begin;
+};
+
+// Points are 3 per point, finite, fewer than 2^32 of them; ticks with the number of points that are done.
+Clusters cluster(std::span<const double> points, const ClusterSettings& settings, int threads, const Tick& tick);
+
+}  // namespace hedgerow

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pulses with width: each is traced as a stencil of sub-rays, whose light the receiver turns into returns (003 §3.2).
+//
+// Sub-rays are packed by pulse, and pulses by ring: a packet of eight holds neighbouring sub-rays of one pulse or two.
+// Coins are keyed by (seed, pulse, sub-ray, element), so every sub-ray passes permeable elements on its own.
+#pragma once
+
+#include <array>
+#include <span>
+#include <vector>
+
+#include "pulse/receiver.hpp"
+#include "pulse/waveform.hpp"
+#include "trace/batch.hpp"
+#include "trace/fire.hpp"
+
+namespace hedgerow {
+
+// Where the sub-rays go: points of the unit spot, which is the square from -1 to 1 or the disk of radius 1.
+struct Spot {
+    std::vector<float> points;  // 2 per sub-ray (left, up); empty if drawn
+    // 4 per sub-ray: the cell to draw a point of: two intervals of left and of up, or in the round spot of the squared
+    // radius and of the angle in turns.
+    std::vector<float> cells;
+    std::vector<float> share;  // of the pulse's light
+    bool round;
+    std::array<float, 2> half_m;   // half the width (left, up) where the light leaves the sensor
+    std::array<float, 2> tangent;  // of half the divergence
+
+    int size() const { return static_cast<int>(share.size()); }
+};
+
+struct Optics {
+    float falloff_m;          // light counts as (falloff_m / range)^2; 0: whatever the range
+    float unknown_intensity;  // what elements of unknown intensity count as
+};
+
+// One entry per sub-ray and beam, as in ReturnArrays; all empty if not wanted.
+struct SubRayArrays {
+    std::span<float> range_m;
+    std::span<float> intensity;
+    std::span<std::uint16_t> label;
+    std::span<std::int64_t> element;
+};
+
+// `per_pulse` entries per beam, nearest first; those without return are as in ReturnArrays.
+struct EchoArrays {
+    int per_pulse;
+    std::span<float> range_m;
+    std::span<float> intensity;
+    std::span<std::uint16_t> label;
+    std::span<std::int64_t> element;
+    std::span<float> width_m;  // empty if not wanted
+};
+
+struct SampleArrays {
+    std::span<float> samples;  // empty if not wanted
+    std::ptrdiff_t first;      // number of the first sample
+    std::size_t per_pulse;
+};
+
+struct PulseSettings {
+    Spot spot;
+    Optics optics;
+    RangeLimits limits;
+    Receiver receiver;
+    Digitiser digitiser;  // of mode `waveform`
+    std::uint64_t seed;
+};
+
+struct PulseOutput {
+    EchoArrays echoes;
+    SubRayArrays sub_rays;
+    SampleArrays waveforms;
+};
+
+void fire_pulses(Scene& scene, const BeamArrays& beams, const PulseSettings& settings, int threads, const Tick& tick,
+                 const PulseOutput& out);
+
+}  // namespace hedgerow

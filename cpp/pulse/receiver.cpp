@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pulse/receiver.hpp"
+
+#include <limits>
+
+namespace hedgerow {
+namespace {
+
+// Keeps the mean range defined where no light comes back at all, and is far too little to move it elsewhere.
+constexpr double kDim = 1e-6;
+
+// Of windows that differ by less than rounding the nearest is the strongest.
+constexpr double kMore = 1 + 1e-6;
+
+struct Window {
+    int begin = 0, end = 0;
+    bool found() const { return end > begin; }
+};
+
+// The reflections of a pulse and the sums of their light.
+class Signal {
+  public:
+    Signal(const Receiver& receiver, std::span<const Reflection> light) : receiver_(receiver), light_(light) {
+        sum_[0] = 0;
+        for (int i = 0; i < size(); ++i) sum_[i + 1] = sum_[i] + static_cast<double>(light[i].light);
+    }
+
+    // The first window from reflection `begin` on that is bright enough.
+    Window first(int begin) const {
+        for (Window window{begin, begin}; window.begin < size(); ++window.begin) {
+            grow(window);
+            if (seen(window)) return window;
+        }
+        return {};
+    }
+
+    Window last() const {
+        for (Window window{size(), size()}; window.end > 0; --window.end) {
+            while (window.begin > 0 && together(window.begin - 1, window.end - 1)) --window.begin;
+            if (seen(window)) return window;
+        }
+        return {};
+    }
+
+    Window strongest() const {
+        Window best;
+        for (Window window; window.begin < size(); ++window.begin) {
+            grow(window);
+            if (!best.found() || sum(window) > kMore * sum(best)) best = window;
+        }
+        return seen(best) ? best : Window{};
+    }
+
+    Echo echo(Window window, std::uint32_t draw) const {
+        Echo out = echo_of(light_.subspan(window.begin, window.end - window.begin));
+        out.draw = draw;
+        return out;
+    }
+
+  private:
+    int size() const { return static_cast<int>(light_.size()); }
+    bool together(int near, int far) const { return light_[far].range_m <= light_[near].range_m + receiver_.cutoff_m; }
+    void grow(Window& window) const {
+        while (window.end < size() && together(window.begin, window.end)) ++window.end;
+    }
+    double sum(Window window) const { return sum_[window.end] - sum_[window.begin]; }
+    // Rounding must not decide about a threshold that is met exactly.
+    bool seen(Window window) const { return window.found() && sum(window) * kMore >= receiver_.threshold; }
+
+    const Receiver& receiver_;
+    std::span<const Reflection> light_;
+    std::array<double, kMaxSubRays + 1> sum_;
+};
+
+void add_all(const Receiver& receiver, const Signal& signal, Echoes& out) {
+    for (int begin = 0; out.count < receiver.max_returns;) {
+        const Window window = signal.first(begin);
+        if (!window.found()) return;
+        out.add(signal.echo(window, static_cast<std::uint32_t>(out.count)));
+        begin = window.end;
+    }
+}
+
+}  // namespace
+
+Echo echo_of(std::span<const Reflection> light) {
+    const Reflection* strongest = &light[0];
+    double sum = 0, weights = 0, moments = 0;
+    for (const Reflection& each : light) {
+        if (each.light > strongest->light) strongest = &each;
+        const double weight = each.light + kDim * each.share;
+        sum += each.light;
+        weights += weight;
+        moments += weight * (static_cast<double>(each.range_m) - light[0].range_m);
+    }
+    Echo echo{};
+    echo.range_m = static_cast<float>(light[0].range_m + moments / weights);
+    echo.intensity = static_cast<float>(sum);
+    echo.width_m = std::numeric_limits<float>::quiet_NaN();
+    echo.take(*strongest);
+    return echo;
+}
+
+void receive(const Receiver& receiver, std::span<const Reflection> light, Echoes& out) {
+    out.count = 0;
+    if (light.empty()) return;
+    const Signal signal(receiver, light);
+    if (receiver.mode == ReturnMode::all) return add_all(receiver, signal, out);
+    // The last return has a random number of its own, so that it is the same with and without the strongest.
+    const bool wants_last = receiver.mode == ReturnMode::last || receiver.mode == ReturnMode::strongest_and_last;
+    Window front;
+    if (receiver.mode == ReturnMode::first) front = signal.first(0);
+    if (receiver.mode == ReturnMode::strongest || receiver.mode == ReturnMode::strongest_and_last)
+        front = signal.strongest();
+    if (front.found()) out.add(signal.echo(front, 0));
+    if (!wants_last) return;
+    const Window last = signal.last();
+    const bool same = front.found() && front.begin == last.begin && front.end == last.end;
+    if (last.found() && !same) out.add(signal.echo(last, 1));
+}
+
+}  // namespace hedgerow

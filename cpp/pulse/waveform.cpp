@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pulse/waveform.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "base/lanes.hpp"
+
+namespace hedgerow {
+namespace {
+
+constexpr double kReach = 3;     // widths of the pulse; beyond, it is below 2e-11 of its peak
+constexpr float kDim = 1e-6f;    // what a black surface sends back: enough to be told from nothing
+constexpr float kFloor = 1e-6f;  // of the highest sample: lower maxima are rounding
+
+float decay_per_m2(double fwhm_m) { return static_cast<float>(4 * std::numbers::ln2 / (fwhm_m * fwhm_m)); }
+
+float light_of(const Reflection& reflection) { return reflection.light + kDim * reflection.share; }
+
+}  // namespace
+
+void Waveform::record(std::span<const Reflection> light) {
+    samples_.clear();
+    if (light.empty()) return;
+    const double reach_m = kReach * digitiser_.fwhm_m, step_m = digitiser_.step_m;
+    first_ = static_cast<std::ptrdiff_t>(std::floor((light.front().range_m - reach_m) / step_m)) - 1;
+    const auto end = static_cast<std::ptrdiff_t>(std::ceil((light.back().range_m + reach_m) / step_m)) + 2;
+    samples_.resize(static_cast<std::size_t>(end - first_), 0.0f);
+    const float decay = decay_per_m2(digitiser_.fwhm_m), step = static_cast<float>(step_m);
+    for (const Reflection& each : light) {
+        const auto begin = static_cast<std::ptrdiff_t>(std::ceil((each.range_m - reach_m) / step_m));
+        const auto stop = static_cast<std::ptrdiff_t>(std::floor((each.range_m + reach_m) / step_m)) + 1;
+        const float start_m = static_cast<float>(static_cast<double>(begin) * step_m - each.range_m);
+        const float strength = light_of(each);
+        float* out = samples_.data() + (begin - first_);
+        const int n = static_cast<int>(stop - begin);
+#pragma omp simd
+        for (int k = 0; k < n; ++k) {
+            const float away_m = start_m + static_cast<float>(k) * step;
+            out[k] += strength * exp_negative(-decay * away_m * away_m);
+        }
+    }
+}
+
+void Waveform::peaks(const Receiver& receiver, std::span<const Reflection> light, Echoes& out) const {
+    out.count = 0;
+    if (samples_.empty()) return;
+    const float floor = kFloor * *std::ranges::max_element(samples_);
+    for (std::ptrdiff_t k = 1; k + 1 < std::ssize(samples_) && out.count < receiver.max_returns; ++k) {
+        if (!(sample(k) > sample(k - 1) && sample(k) >= sample(k + 1)) || sample(k) < floor) continue;
+        Echo echo = echo_at(k, light);
+        if (echo.intensity < receiver.threshold) continue;  // a guess, not NaN, where the intensity is unknown
+        echo.draw = static_cast<std::uint32_t>(out.count);
+        const auto brightest = [&](const Reflection& each) {
+            const float away_m = each.range_m - echo.range_m;
+            return light_of(each) * exp_negative(-decay_per_m2(digitiser_.fwhm_m) * away_m * away_m);
+        };
+        echo.take(*std::ranges::max_element(light, {}, brightest));
+        out.add(echo);
+    }
+}
+
+Echo Waveform::echo_at(std::ptrdiff_t k, std::span<const Reflection> light) const {
+    const auto log_of = [&](std::ptrdiff_t i) { return std::log(std::max(static_cast<double>(sample(i)), 1e-37)); };
+    const double left = log_of(k - 1), middle = log_of(k), right = log_of(k + 1);
+    const double bend = left - 2 * middle + right;
+    const double offset = bend < 0 ? std::clamp(0.5 * (left - right) / bend, -0.5, 0.5) : 0;
+    const double height = std::exp(middle - 0.25 * (left - right) * offset);
+    Echo echo{};
+    // A lone reflection, or one among others, cannot be placed beyond all light.
+    echo.range_m = std::clamp(static_cast<float>(range_m(static_cast<double>(k) + offset)), light.front().range_m,
+                              light.back().range_m);
+    echo.intensity = static_cast<float>(height);
+    const float half = static_cast<float>(0.5 * height);
+    echo.width_m =
+        static_cast<float>(digitiser_.step_m * (half_width(k, offset, -1, half) + half_width(k, offset, 1, half)));
+    return echo;
+}
+
+// Steps from the peak to where the signal falls to half, or to the valley before the next echo if that is higher.
+double Waveform::half_width(std::ptrdiff_t peak, double offset, int side, float half) const {
+    std::ptrdiff_t k = peak;
+    const double from = static_cast<double>(side) * offset;
+    while (k + side >= 0 && k + side < std::ssize(samples_)) {
+        const float here = sample(k), next = sample(k + side);
+        if (next < half && here >= half)
+            return std::abs(static_cast<double>(k - peak)) + (here - half) / (here - next) - from;
+        if (next > here) break;
+        k += side;
+    }
+    return std::abs(static_cast<double>(k - peak)) - from;
+}
+
+void Waveform::copy_to(std::span<float> samples, std::ptrdiff_t first) const {
+    std::ranges::fill(samples, 0.0f);
+    const std::ptrdiff_t begin = std::max(first, first_);
+    const std::ptrdiff_t end = std::min(first + std::ssize(samples), first_ + std::ssize(samples_));
+    for (std::ptrdiff_t k = begin; k < end; ++k) samples[static_cast<std::size_t>(k - first)] = sample(k - first_);
+}
+
+}  // namespace hedgerow

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The receiver that records the whole signal: a sum of pulse-shaped echoes, sampled, and its peaks.
+//
+// Time is told as range: one sample of period T lies c T / 2 behind the one before. Sample k is at k steps, whatever
+// the light, as if the clock started with the pulse.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "pulse/receiver.hpp"
+
+namespace hedgerow {
+
+struct Digitiser {
+    double fwhm_m;  // full width at half maximum of the Gaussian pulse
+    double step_m;  // from sample to sample
+};
+
+class Waveform {
+  public:
+    explicit Waveform(const Digitiser& digitiser) : digitiser_(digitiser) {}
+
+    // Records the light of one pulse, nearest first.
+    void record(std::span<const Reflection> light);
+
+    // Peaks of what was recorded, nearest first: local maxima with at least the receiver's threshold, placed between
+    // the samples by a parabola through their logarithms (exact for one Gaussian echo). The reflection that gives most
+    // light at a peak gives its label, element and noise.
+    void peaks(const Receiver& receiver, std::span<const Reflection> light, Echoes& out) const;
+
+    // Copies what was recorded from sample `first` on; samples without light are 0.
+    void copy_to(std::span<float> samples, std::ptrdiff_t first) const;
+
+  private:
+    float sample(std::ptrdiff_t k) const { return samples_[static_cast<std::size_t>(k)]; }
+    double range_m(double k) const { return (static_cast<double>(first_) + k) * digitiser_.step_m; }
+    Echo echo_at(std::ptrdiff_t k, std::span<const Reflection> light) const;
+    double half_width(std::ptrdiff_t peak, double offset, int side, float half) const;
+
+    Digitiser digitiser_;
+    std::ptrdiff_t first_ = 0;    // number of the first sample kept
+    std::vector<float> samples_;  // empty without light
+};
+
+}  // namespace hedgerow
