@@ -49,7 +49,7 @@ def fire(
     Parameters
     ----------
     scene
-        a shipped scene, for example trail (hedgerow scenes lists them), a scene file (.toml, .yaml), or a learned world
+        a shipped scene, for example trail (hedgerow scenes lists them), a scene file (.toml), or a learned world
     output
         the log to write: a .parquet file, or a folder for a long one; not needed with --live
     sensor
