@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+import tomli_w
 
 import hedgerow
 from hedgerow.errors import InputError
@@ -25,7 +26,7 @@ from hedgerow.io.atomic import atomic_file
 from hedgerow.log import Beams, Log
 from hedgerow.physics.scatter import Offset, Scatter, Selection, offset_of, scatter_of
 from hedgerow.physics.vegetation import VegetationSettings
-from hedgerow.world.toml import dumps, plain
+from hedgerow.world.header import plain
 
 
 @runtime_checkable
@@ -113,7 +114,7 @@ class Calibration:
         }
         content = plain("calibration", {"vegetation": settings, "source": how | figures})
         with atomic_file(path) as temporary:
-            temporary.write_text(dumps(content), encoding="utf-8")
+            temporary.write_text(tomli_w.dumps(content), encoding="utf-8")
 
 
 def calibrate(

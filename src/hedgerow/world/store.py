@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tomli_w
 from numpy.typing import NDArray
 
 import hedgerow
@@ -29,7 +30,6 @@ from hedgerow.world.learned import WorldSize
 from hedgerow.world.rows import from_arrow, to_arrow
 from hedgerow.world.settings import settings_from, settings_of
 from hedgerow.world.tiles import TileList, list_tiles, tile_of
-from hedgerow.world.toml import dumps
 
 FORMAT = 2
 """Raised by one when older readers would misread the folder. 1 had one label per triangle and Gaussian."""
@@ -58,7 +58,7 @@ def save_world(path: str | Path, header: WorldHeader, tables: Mapping[str, Eleme
         said |= header.content()
         said["size"] = {"parameters": size.parameters, "bytes": size.bytes}
         said["tables"] = {name: settings_of(table) | {"n": len(table)} for name, table in tables.items()}
-        (folder / _TOML).write_text(dumps(said), encoding="utf-8", errors="replace")
+        (folder / _TOML).write_text(tomli_w.dumps(said), encoding="utf-8", errors="replace")
 
 
 class WorldFile:
