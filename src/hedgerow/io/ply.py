@@ -16,8 +16,10 @@ from hedgerow.io.options import ReadOptions
 from hedgerow.io.whole_file import require_memory, require_rows
 
 _TYPES = {"f4": "float", "f8": "double", "u1": "uchar", "u2": "ushort", "i4": "int"}
-_BYTES = {"char": 1, "uchar": 1, "short": 2, "ushort": 2, "int": 4, "uint": 4, "float": 4, "double": 8}
-_BYTES |= {f"{kind}{8 * n}": n for kind in ("int", "uint", "float") for n in (1, 2, 4, 8)}
+_BYTES = {
+    **{"char": 1, "uchar": 1, "short": 2, "ushort": 2, "int": 4, "uint": 4, "float": 4, "double": 8},
+    **{f"{kind}{8 * n}": n for kind in ("int", "uint", "float") for n in (1, 2, 4, 8)},
+}
 _HEADER_BYTES = 1_000_000
 
 
@@ -65,6 +67,7 @@ def _checked_header(path: Path) -> str | None:
     elements: list[tuple[int, list[list[str]]]] = []  # how many there are, and their properties
     size = path.stat().st_size
     lines = header.decode("latin-1").splitlines()
+    is_binary = not any(line.split()[:2] == ["format", "ascii"] for line in lines)
     for line in lines:
         words = line.split()
         if words[:1] == ["element"]:
@@ -75,7 +78,7 @@ def _checked_header(path: Path) -> str | None:
             elements[-1][1].append(words[1:])
         elif line.startswith(f"comment {MARK}"):
             found = line.removeprefix(f"comment {MARK}")
-    if "format ascii 1.0" not in lines and len(elements) == 1:
+    if is_binary and len(elements) == 1:  # points alone
         n_points, properties = elements[0]
         require_rows(path, len(header) + len(end) + 1, sum(_BYTES.get(each[0], 0) for each in properties), n_points)
     return found
