@@ -5,14 +5,15 @@ import tempfile
 from pathlib import Path
 
 import hedgerow as hr
-from hedgerow.demo import lane_trajectory, lane_world
 from hedgerow.io.parquet import LogWriter
+from hedgerow.physics.site import load_site
 
-world, trajectory = lane_world(), lane_trajectory()
+site = load_site("street")  # a shipped scene; hedgerow scenes lists them
+world, trajectory = site.world(), site.trajectories["first"]
 sensor = hr.Sensor.named("os1-64")
 
 with tempfile.TemporaryDirectory() as folder:
-    path = Path(folder) / "lane.parquet"
+    path = Path(folder) / "street.parquet"
     with LogWriter(path) as writer:  # bounded memory, and nothing half written if it stops
         for beams in sensor.drive_sweeps(trajectory, n_sweeps=10):
             writer.append(world.fire(beams, seed=7, sensor=sensor))

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Learn the same lane three ways, the third by fitting Gaussians to the beams, and see which one is nearest.
+"""Learn the same street three ways, the third by fitting Gaussians to the beams, and see which one is nearest.
 
-A lidar drives down a lane between hedges; worlds are learned from every other sweep and judged on the rest.
+A lidar drives down a street of houses, hedges and trees; worlds are learned from every other sweep and judged on the
+rest.
 """
 
 import hedgerow as hr
-from hedgerow.demo import lane_trajectory, lane_world
+from hedgerow.physics.site import load_site
 
-lane, sensor = lane_world(), hr.Sensor.named("vlp-16")
-beams = sensor.drive(lane_trajectory(), n_sweeps=12)
-log = lane.fire(beams, seed=7, sensor=sensor)
+site, sensor = load_site("street"), hr.Sensor.named("vlp-16")
+beams = sensor.drive(site.trajectories["first"], n_sweeps=12)
+log = site.world().fire(beams, seed=7, sensor=sensor)
 learned_from, held_back = (log.select(sweep=range(start, 12, 2)) for start in (0, 1))
 
 worlds = {

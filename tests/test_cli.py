@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from lane import lane_trajectory, lane_world
 
 import hedgerow as hr
 from hedgerow.cli import app
@@ -135,9 +136,7 @@ def test_wrong_words_are_refused_with_a_hint():
 
 @pytest.fixture(scope="module")
 def lane_logs(tmp_path_factory):
-    """Two short drives down the demonstration lane: one to learn from, one to compare with."""
-    from hedgerow.demo import lane_trajectory, lane_world
-
+    """Two short drives down the lane: one to learn from, one to compare with."""
     folder = tmp_path_factory.mktemp("lane")
     sensor, world = hr.Sensor.named("vlp-16"), lane_world()
     beams = sensor.drive(lane_trajectory(), n_sweeps=6)

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 import hedgerow as hr
 from hedgerow.errors import FileError, InputError
 from hedgerow.frames import Pose, Trajectory
-from hedgerow.io import open_log, open_sink, read_log, row_file, write_log
+from hedgerow.io import open_log, open_sink, read_log, whole_file, write_log
 from hedgerow.io.las import pulses_by_time
 
 FILES = ["x.ply", "x.pcd", "x.las", "x.laz"]
@@ -56,21 +56,56 @@ def test_appending_sweep_by_sweep_gives_the_same_file(tmp_path, log_maker, name)
 
 @pytest.mark.parametrize("name", ["x.ply", "x.pcd"])
 @pytest.mark.parametrize("shuffled", [False, True])
-def test_files_of_many_sweeps_are_read_in_pieces(tmp_path, log_maker, monkeypatch, name, shuffled):
+def test_single_sweeps_of_a_file_are_those_of_the_whole(tmp_path, log_maker, name, shuffled):
     log = log_maker(n_sweeps=5, n_returns=2, arrays=("intensity",), shuffled=shuffled)
     write_log(log, tmp_path / name)
-    whole = read_log(tmp_path / name)
-    monkeypatch.setattr(row_file, "_AT_ONCE", 7)  # a sweep has 40 pulses
-    assert read_log(tmp_path / name).equal(whole)
-    sizes = []
-    read = row_file.RowFile.read
-    monkeypatch.setattr(row_file.RowFile, "read", lambda *words: sizes.append(words[2] - words[1]) or read(*words))
-    source = open_log(tmp_path / name)
-    sizes.clear()
-    assert len(source.read(3)) == len(whole[whole.beams.sweep == 3])
-    assert sum(sizes) < np.count_nonzero(log.returns.hit) / 2  # not more than that sweep
-    monkeypatch.setattr(row_file, "_MOST_PIECES", 3)  # mixed too much: loaded whole
-    assert read_log(tmp_path / name).equal(whole)
+    whole, source = read_log(tmp_path / name), open_log(tmp_path / name)
+    assert source.sweeps.tolist() == list(range(5))
+    assert source.read(3).equal(whole[whole.beams.sweep == 3])
+    assert read_log(tmp_path / name, sweeps=[1, 3]).equal(whole[np.isin(whole.beams.sweep, [1, 3])])
+
+
+@pytest.mark.parametrize("name", ["x.ply", "x.pcd", "compressed.pcd"])
+def test_what_memory_cannot_hold_is_refused_before_it_is_read(tmp_path, log_maker, monkeypatch, name):
+    log = log_maker(n_sweeps=40, n_returns=2)
+    write_log(log, tmp_path / name)
+    n_bytes = (tmp_path / name).stat().st_size
+    if name == "compressed.pcd":
+        cloud = pypcd4.PointCloud.from_path(tmp_path / name)
+        cloud.save(tmp_path / name, encoding=pypcd4.Encoding.BINARY_COMPRESSED)  # fewer bytes, the same points
+    place = {} if name != "compressed.pcd" else {"scanner_m": [0, 0, 0]}
+    monkeypatch.setattr(whole_file, "free_memory_bytes", lambda: 4 * n_bytes)
+    assert len(read_log(tmp_path / name, **place)) > 0
+    monkeypatch.setattr(whole_file, "free_memory_bytes", lambda: 2 * n_bytes)
+    with monkeypatch.context() as patch, pytest.raises(FileError, match=r"is read whole, and would need .* GB of free"):
+        patch.setattr(pypcd4.PointCloud, "from_path", None)  # nothing was loaded
+        open_log(tmp_path / name, **place)
+
+
+def test_one_sweep_too_large_for_the_memory_is_refused(tmp_path, monkeypatch):
+    points = np.ones((1000, 3), np.float32)
+    pypcd4.PointCloud.from_xyz_points(points).save(tmp_path / "x.pcd")
+    monkeypatch.setattr(whole_file, "free_memory_bytes", lambda: 100_000)  # the file has 12,000 bytes
+    with pytest.raises(FileError, match=r"x.pcd: is read whole, and would need .* of free memory; split"):
+        open_log(tmp_path / "x.pcd", scanner_m=[0, 0, 0])
+    monkeypatch.setattr(whole_file, "free_memory_bytes", lambda: None)  # nothing tells: it is tried
+    assert len(read_log(tmp_path / "x.pcd", scanner_m=[0, 0, 0])) == 1000
+
+
+def test_free_memory_is_some_part_of_the_memory():
+    free = whole_file.free_memory_bytes()
+    assert free is None or 10_000_000 < free < 1e15
+
+
+@pytest.mark.parametrize("name", ["x.ply", "x.pcd"])
+def test_files_cut_off_say_how_many_points_are_left(tmp_path, log_maker, name):
+    write_log(log_maker(arrays=("intensity",)), tmp_path / name)
+    data = (tmp_path / name).read_bytes()
+    n_points = np.count_nonzero(read_log(tmp_path / name).returns.hit)
+    for n_bytes, n_left in ((1, n_points - 1), (200, n_points - 4)):  # a point has 66 bytes
+        (tmp_path / name).write_bytes(data[:-n_bytes])
+        with pytest.raises(FileError, match=rf"{name}: ends after {n_left:,} of {n_points:,} points; is it cut off\?"):
+            open_log(tmp_path / name)
 
 
 def test_trimesh_reads_our_ply(tmp_path, log_maker):

@@ -6,10 +6,10 @@ import importlib.util
 import numpy as np
 import pytest
 from kitti_maker import DATA, DRIVE
+from lane import lane_trajectory, lane_world
 from numpy.testing import assert_allclose
 
 import hedgerow as hr
-from hedgerow.demo import lane_trajectory, lane_world
 from hedgerow.frames import Pose
 from hedgerow.io.convert import convert
 from hedgerow.io.kitti_bin import read_bin

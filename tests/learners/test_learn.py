@@ -3,15 +3,15 @@
 
 import numpy as np
 import pytest
+from lane import lane_trajectory, lane_world
 
 import hedgerow as hr
-from hedgerow.demo import lane_trajectory, lane_world
 from hedgerow.learners.models import MODELS
 
 
 @pytest.fixture(scope="module")
 def lane():
-    """Two sweeps of a VLP-16 in the demonstration lane: labels, intensities, no-returns."""
+    """Two sweeps of a VLP-16 in the lane: labels, intensities, no-returns."""
     sensor = hr.Sensor.named("vlp-16")
     return lane_world().fire(sensor.drive(lane_trajectory(), n_sweeps=6), seed=3, sensor=sensor)
 

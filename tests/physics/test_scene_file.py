@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scene files: what is right loads, TOML and YAML alike; what is wrong is refused with file, line and field."""
-
-import json
-import tomllib
+"""Scene files: what is right loads; what is wrong is refused with file, line and field."""
 
 import pytest
 from scene_texts import GOOD, write_scene
@@ -156,27 +153,17 @@ def test_missing_and_damaged_files_are_refused(tmp_path):
         open_scene(tmp_path / "nowhere.toml")
     with pytest.raises(FileError, match=r"own.toml: not valid TOML: .*line 1"):
         open_scene(write_scene(tmp_path, "a = = 3"))
-    with pytest.raises(FileError, match=r"own.yaml: not valid YAML: .*line 2"):
-        open_scene(write_scene(tmp_path, "a: 1\n b: 2: 3", "own.yaml"))
-    with pytest.raises(FileError, match=r"own.yaml: not valid YAML: line 2: a comes twice"):
-        open_scene(write_scene(tmp_path, "a: 1\na: 2", "own.yaml"))
-    with pytest.raises(FileError, match=r"own.yaml: expected tables at the top"):
-        open_scene(write_scene(tmp_path, "- 1", "own.yaml"))
     (tmp_path / "x.png").write_bytes(b"1")
-    with pytest.raises(FileError, match=r"x.png: no scene file; expected the suffix .toml, .yaml, .yml"):
+    with pytest.raises(FileError, match=r"x.png: no scene file; expected the suffix .toml$"):
         open_scene(tmp_path / "x.png")
     with pytest.raises(InputError, match=r"'cortyard' is no file and no shipped scene; did you mean courtyard\?"):
         open_scene("cortyard")
 
 
-def test_yaml_says_the_same_as_toml_and_points_at_lines(tmp_path):
-    yaml = json.dumps(tomllib.loads(GOOD), indent=1)  # JSON is YAML
-    assert open_scene(write_scene(tmp_path, yaml, "own.yaml")).file == open_scene(write_scene(tmp_path)).file
-    text = "terrain:\n  size_m: [9, 9]\nscatter:\n  a:\n    what: b\n    count: -1\n"
-    with pytest.raises(FileError, match=r"own.yaml, line 6: scatter.a.count: input should be greater"):
-        open_scene(write_scene(tmp_path, text, "own.yaml"))
-    with pytest.raises(FileError, match=r"own.yaml, line 2: terrain.size_m\[1\]: input should be greater"):
-        open_scene(write_scene(tmp_path, "terrain:\n  size_m: [9, -9]\n", "own.yaml"))
+@pytest.mark.parametrize("name", ["own.yaml", "own.YML"])
+def test_yaml_is_refused_with_what_to_do(tmp_path, name):
+    with pytest.raises(FileError, match=rf"{name}: is YAML, but scenes are TOML; write it as own.toml$"):
+        open_scene(write_scene(tmp_path, "terrain:\n  size_m: [9, 9]\n", name))
 
 
 def test_values_are_set_from_outside(tmp_path):

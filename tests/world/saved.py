@@ -11,6 +11,65 @@ from sites import gaussians, mixtures, points, triangles, world
 from hedgerow import FileError
 from hedgerow.world import load_world
 
+FORMER_TOML = r"""format = 2
+hedgerow = "0.1.0"
+tiles_crc32 = TILES_CRC32
+kind = "test"
+min_range_m = 0.0
+max_range_m = 60.0
+map_origin_m = [1000000.0, 2000000.0, 0.5]
+tile_m = 32.0
+origin_m = [0.0, 0.0, 1.0]
+
+[parameters]
+voxel_m = 0.3
+min_points = 5
+flag = true
+
+[parameters.deep]
+x = [1.5, 2]
+name = "a \"b\"\n\\"
+
+[provenance]
+sensor = "hdl-64e"
+log = "drive"
+n_beams = 1234
+hedgerow = "0.1.0"
+
+[size]
+parameters = 8500
+bytes = 106006
+
+[tables]
+
+[tables.triangles]
+n = 300
+
+[tables.triangles.noise]
+sigma0_m = 0.015
+sigma_a_m = 0.0014
+max_incidence_rad = 1.4835298641951802
+sigma_per_m = 0.0
+
+[tables.gaussians]
+law = "extinction"
+tau = 2.5
+min_sigma_m = 0.001
+n = 400
+
+[tables.points]
+reach_m = 0.02
+pick = "first"
+n = 500
+
+[tables.points.noise]
+sigma0_m = 0.015
+sigma_a_m = 0.0014
+max_incidence_rad = 1.4835298641951802
+sigma_per_m = 0.0
+"""
+"""world.toml of `site` as version 0.1.0 wrote it."""
+
 
 def site(**settings):
     tables = (

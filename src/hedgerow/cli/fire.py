@@ -46,7 +46,7 @@ def fire(
     Parameters
     ----------
     scene
-        a shipped scene, for example trail (hedgerow scenes lists them), a scene file (.toml, .yaml), or a learned world
+        a shipped scene, for example trail (hedgerow scenes lists them), a scene file (.toml), or a learned world
     output
         the log to write; its suffix says the format (hedgerow convert --formats lists them), a folder without one is
         Parquet in parts; not needed with --live

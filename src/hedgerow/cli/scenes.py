@@ -27,7 +27,7 @@ def scenes(
     Parameters
     ----------
     scene
-        a shipped scene, for example trail, or a scene file (.toml, .yaml)
+        a shipped scene, for example trail, or a scene file (.toml)
     picture
         where to draw it; default: NAME.png in this folder
     seed

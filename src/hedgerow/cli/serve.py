@@ -35,7 +35,7 @@ def serve(
     Parameters
     ----------
     site
-        a shipped scene, for example trail (hedgerow scenes lists them), a scene file (.toml, .yaml), or a learned world
+        a shipped scene, for example trail (hedgerow scenes lists them), a scene file (.toml), or a learned world
     sensor
         a name of the catalogue, for example hdl-64e, or a TOML file; default: the scene's
     host

@@ -86,16 +86,17 @@ def classifier(
     rounds
         generations of the search, some ten seconds each
     """
+    import tomli_w
+
     import hedgerow as hr
     from hedgerow.io.atomic import atomic_file
     from hedgerow.learners.tune import tune_classifier
     from hedgerow.progress import progress_bar
-    from hedgerow.world.toml import dumps
 
     with progress_bar("tuning", rounds) as progress:
         found, score = tune_classifier(
             hr.read_log(log), volume_labels or [70], seed=seed, max_rounds=rounds, progress=progress
         )
     with atomic_file(output) as path:
-        path.write_text(dumps({"parameters": found.model_dump()}), encoding="utf-8")
+        path.write_text(tomli_w.dumps({"parameters": found.model_dump()}), encoding="utf-8")
     out.print(f"weighted accuracy {score:.3f}; wrote {output}")

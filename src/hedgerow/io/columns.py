@@ -10,21 +10,31 @@
     vp_x vp_y vp_z   where the pulse was fired (PCL's name for it, viewpoint)
 
 Missing returns have no place and are not stored. Read back, beams need the place where they began: vp_*, or the
-position of a scanner that stood still, or a trajectory and times.
+position of a scanner that stood still, or a trajectory and times. What else a log needs, Hedgerow writes into the
+header of the file as one line of JSON.
 """
 
-from collections.abc import Callable
+import json
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.errors import FileError
+from hedgerow import arrays
+from hedgerow.arrays import Numbers
+from hedgerow.errors import FileError, InputError
 from hedgerow.frames import Trajectory
-from hedgerow.io.source import Settings, pulse_ids
+from hedgerow.io.atomic import atomic_file
+from hedgerow.io.options import ReadOptions
+from hedgerow.io.source import LogSink, Settings, SweepSource, pulse_ids
+from hedgerow.io.whole_file import require_memory
 from hedgerow.log import Beams, Log, Returns
 from hedgerow.ranges import BLANK
+from hedgerow.table import require_agreement
 
 Columns = dict[str, NDArray[Any]]
 TYPES = {
@@ -53,6 +63,11 @@ _ALIASES = {
     "gpstime": "time",
 }
 """What others call the columns."""
+MARK = "hedgerow "
+"""Begins the comment in a header that holds the line of Hedgerow."""
+LOADING = 2.5
+"""Memory that loading a binary file takes at most, for each byte of its unpacked points."""
+_LOG_BYTES = 220  # for each point of a sweep while a log is made of it, measured
 _FAR = 1e18  # no coordinate or time is as large; squares still fit into float64
 
 
@@ -111,7 +126,7 @@ def named(columns: Columns, path: object, *, every: bool = False) -> Columns:
     for name in ("x", "y", "z", "time", "vp_x", "vp_y", "vp_z"):
         if name in kept:
             good &= np.abs(kept[name].astype(np.float64)) < _FAR  # also drops NaN
-    return {name: column[good] for name, column in kept.items()}
+    return kept if good.all() else {name: column[good] for name, column in kept.items()}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,12 +173,8 @@ def times_ns(time_s: NDArray[Any], path: object) -> NDArray[np.int64]:
     return np.rint(time_s.astype(np.float64) * 1e9).astype(np.int64)
 
 
-PulseOf = Callable[[Columns], NDArray[np.int64]]
-"""Says which pulse each row belongs to: (N,) from 0, never decreasing, the rows of a pulse nearest first."""
-
-
 def consecutive(columns: Columns) -> NDArray[np.int64]:
-    """Rows follow each other, a new pulse begins at return 1 or at another time, ring or sweep."""
+    """Return the pulse of each row, counted from 0: a new one begins at return 1, at another time, ring or sweep."""
     number = columns.get("return_number")
     if number is None:
         return np.arange(len(columns["x"]))
@@ -187,7 +198,7 @@ def to_log(
     Args:
         columns: rows of returns, in the coordinates of the file.
         origin_m: (N, 3) where their beams began, in the same coordinates.
-        pulse: (N,) which pulse each row belongs to, see `PulseOf`.
+        pulse: (N,) which pulse each row belongs to.
         settings: limits and map origin, which is subtracted.
         sweep: its number.
         path: for errors.
@@ -240,3 +251,158 @@ def _returns(
     if settings.n_per_pulse == 1:
         grid, beside = grid[:, 0], {name: column[:, 0] for name, column in beside.items()}
     return Returns(grid, **beside)
+
+
+def header_text(log: Log, **more: Any) -> str:
+    """Return the line for a log."""
+    content = {
+        "sensor": log.sensor,
+        "min_range_m": log.min_range_m,
+        "max_range_m": log.max_range_m if np.isfinite(log.max_range_m) else None,
+        "map_origin_m": log.map_origin_m.tolist(),
+        "n_per_pulse": log.returns.n_per_pulse,
+        "metadata": log.metadata,
+    }
+    return json.dumps(content | more)
+
+
+def header_of(text: str | None, path: object) -> dict[str, Any]:
+    """Read the line back; {} if there is none.
+
+    Raises:
+        FileError: it is damaged.
+    """
+    if text is None:
+        return {}
+    try:
+        content: dict[str, Any] = json.loads(text)
+        float(content["min_range_m"])
+        content["map_origin_m"] = [float(each) for each in content["map_origin_m"]]
+        if len(content["map_origin_m"]) != 3 or not isinstance(content["metadata"], dict):
+            raise ValueError("map_origin_m or metadata")
+        return content
+    except (KeyError, TypeError, ValueError) as error:
+        raise FileError(f"{path}: what Hedgerow wrote into its header is damaged ({str(error)[:100]})") from None
+
+
+def settings_of(header: dict[str, Any], columns: Columns, options: ReadOptions, name: str) -> Settings:
+    """Put together what the header, the first points and the options say."""
+    far = header.get("max_range_m") if options.max_range_m is None else options.max_range_m
+    origin_m = options.map_origin_m or header.get("map_origin_m") or _near(columns)
+    most = int(columns["return_number"].max(initial=1)) if "return_number" in columns else 1
+    note = {"read_from": name, "recovery": {"method": "none", "summary": "not recovered, every beam has a return"}}
+    return Settings(
+        sensor=options.sensor or header.get("sensor", ""),
+        min_range_m=float(options.min_range_m if options.min_range_m is not None else header.get("min_range_m", 0.0)),
+        max_range_m=float("inf") if far is None else float(far),
+        map_origin_m=np.array(origin_m, np.float64),
+        metadata=header.get("metadata", {}) | note,
+        n_per_pulse=max(1, min(int(header.get("n_per_pulse", most)), 255)),
+        arrays=[each for each in ("intensity", "label") if each in columns],
+    )
+
+
+def viewpoints_of(options: ReadOptions) -> Viewpoints:
+    """Return what the options say about where beams began."""
+    scanner = None if options.scanner_m is None else np.array(options.scanner_m)
+    return Viewpoints(scanner, options.sensor_trajectory())
+
+
+def _near(columns: Columns) -> list[float]:
+    """Return a round place near the first point if it is far out, as in UTM; else 0."""
+    if not len(columns["x"]):
+        return [0.0, 0.0, 0.0]
+    first = [float(columns[axis][0]) for axis in "xyz"]
+    return [round(each, -3) for each in first[:2]] + [0.0] if max(map(abs, first)) > 1e4 else [0.0, 0.0, 0.0]
+
+
+class CloudFile(SweepSource):
+    """A log read from one file of points, which is loaded whole; sweeps are told by their column."""
+
+    def __init__(self, path: Path, columns: Columns, header: str | None, options: ReadOptions, name: str) -> None:
+        """Check what the file holds.
+
+        Args:
+            path: of the file.
+            columns: its content.
+            header: the line that Hedgerow wrote into it, if any.
+            options: what the file does not say.
+            name: of the format.
+
+        Raises:
+            FileError: no points, a field is missing or damaged, nothing tells where they were seen from, or the
+                memory does not hold a sweep.
+        """
+        self._columns = named(columns, path)
+        if not len(self._columns["x"]):
+            raise FileError(f"{path}: holds no points")
+        super().__init__(path, settings_of(header_of(header, path), self._columns, options, name))
+        self.n_left_out = len(next(iter(columns.values()))) - len(self._columns["x"])
+        self._origin_m = viewpoints_of(options).of(self._columns, path)
+        sweep = self._columns.get("sweep")
+        number: NDArray[Any] = np.zeros(len(self._origin_m), np.int32) if sweep is None else sweep
+        self._groups = dict(arrays.groups(number.astype(np.int32)))
+        require_memory(path, _LOG_BYTES * int(np.unique(number, return_counts=True)[1].max()))
+
+    @property
+    def sweeps(self) -> NDArray[np.int32]:
+        """Sweep numbers that occur, ascending."""
+        return np.array(list(self._groups), np.int32)
+
+    def iter_sweeps(self, sweeps: Numbers | None = None) -> Iterator[tuple[int, Log]]:
+        """Give (sweep number, its log) in ascending order."""
+        for number in self.wanted(sweeps):
+            rows = self._groups[number]
+            columns = {name: column[rows] for name, column in self._columns.items()}
+            try:
+                log = to_log(columns, self._origin_m[rows], consecutive(columns), self.settings, number, self.path)
+            except InputError as error:
+                raise FileError(f"{self.path}: {error}") from error
+            yield number, log
+
+
+class CloudFileWriter(LogSink):
+    """Appends the points of logs to one binary file; subclasses give the header, of fixed length."""
+
+    def __init__(self, path: str | Path) -> None:
+        """Prepare to write."""
+        self._path = Path(path)
+        self._file: BinaryIO | None = None
+        self._like: Log | None = None
+        self._text = ""
+        self._n_points = 0
+
+    def header(self, rows: NDArray[Any], n_points: int, text: str) -> bytes:
+        """Return the header for rows of this type; its length must not depend on `n_points`."""
+        raise NotImplementedError
+
+    def append(self, log: Log) -> None:
+        """Write the returns of a log, map frame plus map origin; missing returns have no place in a cloud.
+
+        Raises:
+            InputError: it differs from the first in sensor, limits or arrays.
+        """
+        if self._file is None:
+            raise InputError(f"{self._path}: the writer is not open; use it in a with block")
+        rows = to_rows(to_columns(log, log.map_origin_m))
+        if self._like is None:
+            self._like, self._text = log[:0], header_text(log)
+            self._file.write(self.header(rows, 0, self._text))
+        require_agreement([self._like, log], ["sensor", "min_range_m", "max_range_m", "map_origin_m"])
+        if names_of(log) != names_of(self._like):
+            raise InputError(f"returns: the log has {names_of(log)}, the first one had {names_of(self._like)}")
+        self._file.write(rows.tobytes())
+        self._n_points += len(rows)
+
+    @contextmanager
+    def _writing(self) -> Generator[None]:
+        with atomic_file(self._path) as temporary, temporary.open("w+b") as self._file:
+            try:
+                yield
+                if self._like is None:
+                    raise InputError(f"{self._path}: nothing was appended; append a log, an empty one if need be")
+                self._file.seek(0)
+                self._file.write(self.header(to_rows(to_columns(self._like)), self._n_points, self._text))
+            finally:
+                self._file.close()
+                self._file = None

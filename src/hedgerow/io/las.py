@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from hedgerow.arrays import Numbers, among
 from hedgerow.errors import FileError, InputError
-from hedgerow.io.cloud_header import header_of, settings_of, viewpoints_of
-from hedgerow.io.columns import Columns, consecutive, named, to_log
+from hedgerow.io.columns import Columns, consecutive, header_of, named, settings_of, to_log, viewpoints_of
 from hedgerow.io.foreign import reading
 from hedgerow.io.formats import optional
 from hedgerow.io.las_writer import RECORD_ID, USER_ID, unix_s

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from hedgerow.errors import FileError, HedgerowError, InputError
 from hedgerow.frames import Trajectory
 from hedgerow.io.atomic import atomic_file
-from hedgerow.io.cloud_header import header_text
-from hedgerow.io.columns import TYPES, names_of, to_columns
+from hedgerow.io.columns import TYPES, header_text, names_of, to_columns
 from hedgerow.io.formats import optional
 from hedgerow.io.source import LogSink
 from hedgerow.log import Log

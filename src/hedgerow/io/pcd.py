@@ -3,7 +3,7 @@
 
 One file is a log in map coordinates with the columns of columns.py. A folder of files is a log of one file per sweep in
 the frame of the sensor: see pcd_folder.py. Organised files (HEIGHT above 1) have a cell for every firing, and NaN in
-those without a return: pcd_cells.py.
+those without a return.
 """
 
 from dataclasses import dataclass
@@ -14,18 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import FileError
-from hedgerow.frames import Trajectory
-from hedgerow.io.cloud_file import CloudFile, CloudFileWriter
-from hedgerow.io.cloud_header import MARK
-from hedgerow.io.columns import Columns
+from hedgerow.frames import Pose, Trajectory
+from hedgerow.io.columns import LOADING, MARK, CloudFile, CloudFileWriter, Columns, named, times_ns
 from hedgerow.io.foreign import reading
 from hedgerow.io.formats import optional
 from hedgerow.io.options import ReadOptions
-from hedgerow.io.row_file import RowFile, open_rows
+from hedgerow.io.organised import Points, organised_source
+from hedgerow.io.point_times import times_of
+from hedgerow.io.recovery.sweeps import NotRecovered
 from hedgerow.io.source import SweepSource
+from hedgerow.io.whole_file import require_memory, require_rows
 
 _HEADER_BYTES = 1_000_000
 _MOST_COMPRESSED = 100  # LZF packs no more than 88 times
+_RELATIVE_S = 1e4  # smaller times are since the start of the sweep
+_MARGIN_NS = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,16 +56,11 @@ def open_log(path: str | Path, options: ReadOptions) -> SweepSource:
     Raises:
         FileError: damaged, no points, or nothing tells where they were seen from.
     """
-    header = _header(Path(path))
-    if header.text is not None and header.rows is not None:
-        return open_rows(header.rows, header.text, options, "pcd")
     file = read_pcd(Path(path))
     cloud = CloudFile(Path(path), file.columns, file.text, options, "pcd")
     if not file.is_organised or options.scanner_m is None or options.recover == "no":
         return cloud
-    from hedgerow.io.pcd_cells import seen_from
-
-    return seen_from(file, cloud, options)
+    return _seen_from(file, cloud, options)
 
 
 def log_sink(path: str | Path, trajectory: Trajectory | None) -> "PcdWriter":
@@ -103,9 +101,10 @@ def read_pcd(path: Path) -> PcdFile:
     """Read a PCD file.
 
     Raises:
-        FileError: damaged, or shorter than its header says.
+        FileError: damaged, shorter than its header says, or too large for the memory.
     """
-    header = _header(path)
+    header = _checked_header(path)
+    require_memory(path, int(LOADING * max(header.n_bytes, path.stat().st_size)))
     n_points = header.height * header.width
     loader: Any = optional("pypcd4", "pcd")
     with reading(path, "a PCD file"):
@@ -125,11 +124,11 @@ class _Header:
     height: int
     width: int
     text: str | None
-    rows: RowFile | None
-    """Where the points are, if they are binary and every field is one number."""
+    n_bytes: int
+    """Of the points, unpacked."""
 
 
-def _header(path: Path) -> _Header:
+def _checked_header(path: Path) -> _Header:
     """Read the header, and refuse one that promises more than the file can hold."""
     with reading(path, "a PCD file"), path.open("rb") as file:
         head = file.read(_HEADER_BYTES)
@@ -158,18 +157,80 @@ def _header(path: Path) -> _Header:
     most = {"ascii": 8, "binary": 1, "binary_compressed": _MOST_COMPRESSED}.get(kind, 0) * size
     if n_points < 0 or not 0 <= n_bytes <= most:
         raise FileError(f"{path}: its header says {n_points} points, which {size} bytes cannot hold; is it cut off?")
+    if kind == "binary":
+        require_rows(path, offset, n_bytes // max(n_points, 1), n_points)
     if height < 1 or height * width != n_points:
         height, width = 1, n_points
-    plain = kind == "binary" and set(counts) == {1}
-    dtype = _dtype(fields) if plain else None
-    return _Header(height, width, text, None if dtype is None else RowFile(path, offset, dtype, n_points))
+    return _Header(height, width, text, n_bytes)
 
 
-def _dtype(fields: dict[str, list[str]]) -> np.dtype[Any] | None:
-    """Return the type of a row; None if the header does not make sense."""
+def cells_of(file: PcdFile, start_ns: int) -> Points:
+    """Return the cells of an organised file; the start of its sweep is what small times count from."""
+    columns = named(file.columns, file.path, every=True)
+    shape = file.height, file.width
+
+    def cells(name: str, dtype: Any) -> Any:
+        return columns[name].astype(dtype).reshape(shape) if name in columns else None
+
+    time_ns = point_times(columns, start_ns, file.path)
+    with np.errstate(invalid="ignore"):  # what stands in empty cells does not matter
+        return Points(
+            np.stack([cells(axis, np.float64) for axis in "xyz"], axis=-1),
+            cells("intensity", np.float32),
+            cells("ring", np.int64),
+            None if time_ns is None else time_ns.reshape(shape),
+            cells("label", np.uint16),
+        )
+
+
+def point_times(columns: Columns, start_ns: int, path: object) -> NDArray[np.int64] | None:
+    """Return when each point of a file was measured [ns], or None if it does not say.
+
+    Args:
+        columns: by our names.
+        start_ns: when the sweep began, which whole numbers (nanoseconds) and small ones (seconds) count from.
+        path: for the error.
+
+    Raises:
+        FileError: they are not in seconds.
+    """
+    values = columns.get("time")
+    if values is None or values.dtype.kind in "iu":
+        return times_of(values, start_ns)
+    values = np.nan_to_num(values, posinf=0, neginf=0)
+    time_ns = times_ns(values, path)
+    is_relative = np.abs(values).max(initial=0) < _RELATIVE_S and start_ns > 2 * _RELATIVE_S * 1e9
+    return time_ns + start_ns if is_relative else time_ns
+
+
+def _seen_from(file: PcdFile, cloud: CloudFile, options: ReadOptions) -> SweepSource:
+    """Open an organised file in map coordinates whose scanner stood at `options.scanner_m`, level with the map.
+
+    Args:
+        file: with a cell for every firing.
+        cloud: the same file as plain points, which it stays if the cells do not show lasers and columns.
+        options: has the position of the scanner.
+
+    Raises:
+        FileError: the cells do not show that, and options.recover is yes.
+    """
+    points = cells_of(file, 0)
+    scanner_m = np.array(options.scanner_m, np.float64)
+    hit = points.hit
+    xyz = np.where(hit[..., None], points.xyz - scanner_m, np.nan)
+    points = Points(xyz, points.intensity, points.ring, points.time_ns, points.label)
+    times = np.zeros(1, np.int64) if points.time_ns is None or not hit.any() else points.time_ns[hit]
+    span_ns = int(times.min()), int(times.max())
+    pose = Pose.from_xyz_rpy((scanner_m - cloud.map_origin_m).tolist())
+    ends = [span_ns[0] - _MARGIN_NS, span_ns[1] + _MARGIN_NS]
+    standing = Trajectory.from_poses(ends, [pose, pose])
+
+    def when_ns(number: int, points: Points) -> tuple[int, int]:
+        return span_ns
+
     try:
-        described = zip(fields["FIELDS"], fields["TYPE"], fields["SIZE"], strict=True)
-        found = np.dtype([(name, f"<{kind.lower()}{size}") for name, kind, size in described])
-    except (KeyError, TypeError, ValueError):
-        return None
-    return found if {"x", "y", "z"} <= set(found.names or ()) else None
+        return organised_source(file.path, cloud.settings, standing, 1, lambda _: points, when_ns, [0])
+    except NotRecovered as error:
+        if options.recover == "yes":
+            raise FileError(f"{file.path}: empty cells cannot be told where they point, {error}") from None
+        return cloud

@@ -21,8 +21,7 @@ from hedgerow.io.columns import named, times_ns
 from hedgerow.io.folder_plan import folder_plan, known_sensor
 from hedgerow.io.options import ReadOptions
 from hedgerow.io.organised import Points, organised_source
-from hedgerow.io.pcd import PcdFile, read_pcd
-from hedgerow.io.pcd_cells import cells_of, point_times
+from hedgerow.io.pcd import PcdFile, cells_of, point_times, read_pcd
 from hedgerow.io.pcd_folder_writer import log_sink as log_sink
 from hedgerow.io.placing import stretched, uncompensated
 from hedgerow.io.recovery.sweeps import NotRecovered

@@ -9,32 +9,32 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import FileError
 from hedgerow.frames import Trajectory
-from hedgerow.io.cloud_file import CloudFile, CloudFileWriter
-from hedgerow.io.cloud_header import MARK
-from hedgerow.io.columns import Columns
+from hedgerow.io.columns import LOADING, MARK, CloudFile, CloudFileWriter, Columns
 from hedgerow.io.foreign import reading
 from hedgerow.io.formats import optional
 from hedgerow.io.options import ReadOptions
-from hedgerow.io.row_file import RowFile, open_rows
-from hedgerow.io.source import SweepSource
+from hedgerow.io.whole_file import require_memory, require_rows
 
 _TYPES = {"f4": "float", "f8": "double", "u1": "uchar", "u2": "ushort", "i4": "int"}
+_BYTES = {
+    **{"char": 1, "uchar": 1, "short": 2, "ushort": 2, "int": 4, "uint": 4, "float": 4, "double": 8},
+    **{f"{kind}{8 * n}": n for kind in ("int", "uint", "float") for n in (1, 2, 4, 8)},
+}
 _HEADER_BYTES = 1_000_000
 
 
-def open_log(path: str | Path, options: ReadOptions) -> SweepSource:
+def open_log(path: str | Path, options: ReadOptions) -> CloudFile:
     """Open a PLY file; see `options.ReadOptions`.
 
     Raises:
         FileError: damaged, no points, or nothing tells where they were seen from.
     """
     path = Path(path)
-    text, own = _checked(path)
-    if own is not None and text is not None:
-        return open_rows(own, text, options, "ply")
+    text = _checked_header(path)
+    require_memory(path, int(LOADING * path.stat().st_size))
     loader: Any = optional("trimesh.exchange.ply", "ply")
     with reading(path, "a PLY file"), path.open("rb") as file:
-        vertex = loader.load_ply(file)["metadata"]["_ply_raw"]["vertex"]
+        vertex = loader.load_ply(file, skip_materials=True)["metadata"]["_ply_raw"]["vertex"]
         data = vertex["data"]
         columns: Columns = {name: np.asarray(data[name]).reshape(-1) for name in vertex["properties"]}
     return CloudFile(path, columns, text, options, "ply")
@@ -56,41 +56,29 @@ class PlyWriter(CloudFileWriter):
         return ("\n".join([*lines, "end_header"]) + "\n").encode("ascii")
 
 
-def _checked(path: Path) -> tuple[str | None, RowFile | None]:
-    """Refuse a header that promises more points than the file can hold.
-
-    Returns:
-        The line that Hedgerow wrote into it, if any, and its rows if they are laid out as Hedgerow does.
-    """
+def _checked_header(path: Path) -> str | None:
+    """Refuse a header that promises more points than the file can hold; return the line of Hedgerow in it, if any."""
     with reading(path, "a PLY file"), path.open("rb") as file:
         head = file.read(_HEADER_BYTES)
     header, end, _ = head.partition(b"end_header")
     if not head.startswith(b"ply") or not end:
         raise FileError(f"{path}: not a PLY file, or damaged (no end_header)")
     found: str | None = None
-    for line in header.decode("latin-1").splitlines():
+    elements: list[tuple[int, list[list[str]]]] = []  # how many there are, and their properties
+    size = path.stat().st_size
+    lines = header.decode("latin-1").splitlines()
+    is_binary = not any(line.split()[:2] == ["format", "ascii"] for line in lines)
+    for line in lines:
         words = line.split()
         if words[:1] == ["element"]:
-            if len(words) != 3 or not words[2].isdecimal() or int(words[2]) > path.stat().st_size:
-                raise FileError(
-                    f"{path}: damaged, '{line.strip()[:60]}' does not fit to its {path.stat().st_size} bytes"
-                )
+            if len(words) != 3 or not words[2].isdecimal() or int(words[2]) > size:
+                raise FileError(f"{path}: damaged, '{line.strip()[:60]}' does not fit to its {size} bytes")
+            elements.append((int(words[2]), []))
+        elif words[:1] == ["property"] and elements:
+            elements[-1][1].append(words[1:])
         elif line.startswith(f"comment {MARK}"):
             found = line.removeprefix(f"comment {MARK}")
-    return found, _rows(path, header, len(header) + len(end) + 1)
-
-
-def _rows(path: Path, header: bytes, offset: int) -> RowFile | None:
-    """Return the rows of a file that holds nothing but binary points with plain numbers; None for others."""
-    lines = [line.split() for line in header.decode("latin-1").splitlines() if not line.startswith("comment")]
-    counts = [words[2] for words in lines if words[:2] == ["element", "vertex"]]
-    fields = [words[1:] for words in lines if words[:1] == ["property"]]
-    kinds = {name: kind for kind, name in _TYPES.items()}
-    plain = len(lines) == 3 + len(fields) and all(len(each) == 2 and each[0] in kinds for each in fields)
-    names = [each[-1] for each in fields]
-    if len(counts) != 1 or not plain or ["format", "binary_little_endian", "1.0"] not in lines:
-        return None
-    if len(set(names)) < len(names) or not {"x", "y", "z"} <= set(names):
-        return None
-    dtype = np.dtype([(name, "<" + kinds[kind]) for kind, name in fields])
-    return RowFile(path, offset, dtype, int(counts[0]))
+    if is_binary and len(elements) == 1:  # points alone
+        n_points, properties = elements[0]
+        require_rows(path, len(header) + len(end) + 1, sum(_BYTES.get(each[0], 0) for each in properties), n_points)
+    return found

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+import tomli_w
 
 import hedgerow
 from hedgerow.errors import InputError
@@ -27,7 +28,7 @@ from hedgerow.physics.scatter import Offset, Scatter, Selection, offset_of, scat
 from hedgerow.physics.vegetation import VegetationSettings
 from hedgerow.simulate import replay
 from hedgerow.world import World
-from hedgerow.world.toml import dumps, plain
+from hedgerow.world.header import plain
 
 
 @runtime_checkable
@@ -106,7 +107,7 @@ class Calibration:
         }
         content = plain("calibration", {"vegetation": settings, "source": how | figures})
         with atomic_file(path) as temporary:
-            temporary.write_text(dumps(content), encoding="utf-8")
+            temporary.write_text(tomli_w.dumps(content), encoding="utf-8")
 
 
 def calibrate(

@@ -69,7 +69,7 @@ def load_site(
     """Read, check and build a scene.
 
     Args:
-        name_or_path: a shipped scene's name, such as "courtyard", or a .toml, .yaml or .yml file.
+        name_or_path: a shipped scene's name, such as "courtyard", or a .toml file.
         wavelength_nm: of the laser; sets the reflectance of every material [nm].
         seed: in the place of the file's: same seed, same scene.
         set: values of fields by dotted path, or of the file's parameters by name; see `read.read_scene`.

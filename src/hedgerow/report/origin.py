@@ -5,8 +5,7 @@ import json
 import shlex
 from typing import Any
 
-from hedgerow.world.header import WorldHeader
-from hedgerow.world.toml import plain
+from hedgerow.world.header import WorldHeader, plain
 
 
 def what_it_is(source: Any) -> str:

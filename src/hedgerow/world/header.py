@@ -4,14 +4,13 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 import hedgerow
 from hedgerow.errors import InputError
 from hedgerow.table import store
-from hedgerow.world.toml import plain
 
 Position = tuple[float, float, float]
 
@@ -131,3 +130,31 @@ def _position(name: str, value: Any) -> Position:
     if len(numbers) != 3 or len(value) != 3 or not np.isfinite(numbers).all():
         raise InputError(f"{name}: expected three finite numbers, found {value}")
     return numbers[0], numbers[1], numbers[2]
+
+
+def plain(name: str, value: Any) -> Any:
+    """Return a value as TOML can hold it: NumPy's numbers as Python's, entries of mappings that are None left out.
+
+    Args:
+        name: what to call it in the error.
+        value: text, numbers, truth values, and lists and mappings of those.
+
+    Raises:
+        InputError: something else is in it, a key is no text, or a whole number is too large.
+    """
+    if isinstance(value, np.generic):
+        return plain(name, cast("Any", value.item()))
+    if isinstance(value, Mapping):
+        pairs = cast("Mapping[object, Any]", value).items()
+        wrong = [key for key, _ in pairs if not isinstance(key, str)]
+        if wrong:
+            raise InputError(f"{name}: the key {wrong[0]!r} is no text")
+        return {str(key): plain(f"{name}.{key}", entry) for key, entry in pairs if entry is not None}
+    if isinstance(value, list | tuple):
+        return [plain(f"{name}[{index}]", entry) for index, entry in enumerate(cast("list[Any]", value))]
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise InputError(f"{name}: {value} does not fit into 64 bits")
+    if isinstance(value, str | bool | int | float):
+        return value
+    found = type(cast("object", value)).__name__
+    raise InputError(f"{name}: {found} does not fit into TOML; use text, numbers, lists or mappings")

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import tomli_w
 from numpy.typing import NDArray
 
 import hedgerow
@@ -32,7 +33,6 @@ from hedgerow.world.header import WorldHeader, typed
 from hedgerow.world.rows import from_arrow, to_arrow
 from hedgerow.world.settings import settings_from, settings_of
 from hedgerow.world.tiles import TileList, list_tiles, tile_of
-from hedgerow.world.toml import dumps
 from hedgerow.world.world import WorldSize
 
 FORMAT = 2
@@ -62,7 +62,7 @@ def save_world(path: str | Path, header: WorldHeader, tables: Mapping[str, Eleme
         said |= header.content()
         said["size"] = {"parameters": size.parameters, "bytes": size.bytes}
         said["tables"] = {name: settings_of(table) | {"n": len(table)} for name, table in tables.items()}
-        (folder / _TOML).write_text(dumps(said), encoding="utf-8", errors="replace")
+        (folder / _TOML).write_text(tomli_w.dumps(said), encoding="utf-8", errors="replace")
 
 
 class WorldFile:

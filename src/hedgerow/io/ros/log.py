@@ -15,7 +15,7 @@ import numpy as np
 
 from hedgerow.errors import FileError, InputError
 from hedgerow.frames import Trajectory
-from hedgerow.io.cloud_header import header_of
+from hedgerow.io.columns import header_of
 from hedgerow.io.firings import FiringSource, localised
 from hedgerow.io.options import ReadOptions
 from hedgerow.io.pcap.log import velodyne_settings

@@ -22,7 +22,7 @@ from hedgerow import rotation
 from hedgerow.errors import FileError, InputError
 from hedgerow.frames import Trajectory
 from hedgerow.io.atomic import atomic_file
-from hedgerow.io.cloud_header import header_text
+from hedgerow.io.columns import header_text
 from hedgerow.io.ros.bag import typestore
 from hedgerow.io.ros.clouds import CLOUD, NO_RETURN
 from hedgerow.io.ros.messages import Messages, cloud_rows

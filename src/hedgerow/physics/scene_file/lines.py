@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""On which line of a TOML or YAML text a field stands, so that an error can point there.
+"""On which line of a TOML text a field stands, so that an error can point there.
 
 Python's TOML reader does not keep lines, so keys and table headings are looked up in the text once more, only after
 the text has been read without complaint.
 """
 
 import re
-from typing import Any
 
 from hedgerow.complaint import Location
 
@@ -92,31 +91,3 @@ class _State:
                 self._depth += 1
             elif found[0] in "]}":
                 self._depth -= 1
-
-
-def yaml_lines(node: Any) -> Lines:
-    """Find the lines of all keys and list entries below a composed YAML node.
-
-    Raises:
-        ValueError: a key comes twice, which YAML's reader would pass over.
-    """
-    lines: Lines = {}
-    _walk(node, (), lines, set())
-    return lines
-
-
-def _walk(node: Any, path: tuple[int | str, ...], lines: Lines, seen: set[int]) -> None:
-    if id(node) in seen:  # an alias
-        return
-    seen.add(id(node))
-    if node.id == "mapping":
-        for key, value in node.value:
-            place, number = (*path, str(key.value)), key.start_mark.line + 1
-            if place in lines:
-                raise ValueError(f"line {number}: {key.value} comes twice")
-            lines[place] = number
-            _walk(value, place, lines, seen)
-    elif node.id == "sequence":
-        for i, value in enumerate(node.value):
-            lines[(*path, i)] = value.start_mark.line + 1
-            _walk(value, (*path, i), lines, seen)

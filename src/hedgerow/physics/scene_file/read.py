@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read a scene file, TOML or YAML: parse, set values from outside, fill in parameters, check every field.
+"""Read a scene file, which is TOML: parse, set values from outside, fill in parameters, check every field.
 
 Errors are one sentence with the file, the line where that can be told, and the field.
 """
@@ -9,7 +9,7 @@ import difflib
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib import import_module, resources
+from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any, cast
 from hedgerow import complaint
 from hedgerow.complaint import Location
 from hedgerow.errors import FileError, InputError
-from hedgerow.physics.scene_file.lines import Lines, line_of, toml_lines, yaml_lines
+from hedgerow.physics.scene_file.lines import Lines, line_of, toml_lines
 
 if TYPE_CHECKING:
     from hedgerow.physics.scene_file.schema import SceneFile
 
 SUFFIXES = (".toml", ".yaml", ".yml")
+"""What is taken for a scene file; YAML only to be refused with a sentence that says so."""
 
 
 @dataclass(frozen=True)
@@ -89,12 +90,12 @@ def read_scene(name_or_path: str | Path, set: Mapping[str, Any] | None = None) -
     """Find and parse a scene.
 
     Args:
-        name_or_path: a shipped scene's name, or a .toml, .yaml or .yml file.
+        name_or_path: a shipped scene's name, or a .toml file.
         set: values for fields by dotted path, for example {"scatter.grass.density_per_m2": 5}, or for parameters
             of the file by their name.
 
     Raises:
-        FileError: missing, not TOML or YAML.
+        FileError: missing, or not TOML.
         InputError: no such shipped scene, or nothing of that name to set.
     """
     path = _found(name_or_path)
@@ -122,7 +123,9 @@ def _found(name_or_path: str | Path) -> Traversable:
     path = Path(name_or_path)
     if path.suffix.lower() in SUFFIXES or path.exists():
         if path.suffix.lower() not in SUFFIXES:
-            raise FileError(f"{path}: no scene file; expected the suffix {', '.join(SUFFIXES)}")
+            raise FileError(f"{path}: no scene file; expected the suffix .toml")
+        if path.suffix.lower() != ".toml":
+            raise FileError(f"{path}: is YAML, but scenes are TOML; write it as {path.with_suffix('.toml').name}")
         return path
     names = scene_names()
     if str(name_or_path) not in names:
@@ -141,25 +144,10 @@ def _parsed(path: Traversable) -> tuple[dict[str, Any], Lines]:
         raise FileError(f"{path}: no such scene file") from None
     except (OSError, UnicodeDecodeError) as error:
         raise FileError(f"{path}: cannot be read as a scene file: {error}") from None
-    if not path.name.lower().endswith(".toml"):
-        return _parsed_yaml(path, text)
     try:
         return tomllib.loads(text), toml_lines(text)
     except tomllib.TOMLDecodeError as error:
         raise FileError(f"{path}: not valid TOML: {error}") from None
-
-
-def _parsed_yaml(path: Traversable, text: str) -> tuple[dict[str, Any], Lines]:
-    yaml: Any = import_module("yaml")  # it has no types
-    try:
-        node: Any = yaml.compose(text, yaml.SafeLoader)
-        lines = {} if node is None else yaml_lines(node)
-        content: Any = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError) as error:
-        raise FileError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
-    if not isinstance(content, dict):
-        raise FileError(f"{path}: expected tables at the top, such as terrain:, found {complaint.shortened(content)}")
-    return cast("dict[str, Any]", content), lines
 
 
 def _field(content: dict[str, Any], name: str) -> str:

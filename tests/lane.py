@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demonstration: a lane between hedgerows, driven through by an HDL-64E.
-
-Small enough to read as an example of how a world is built by hand: a solid mesh (lane, shed, trunks), a permeable
-mesh (chain-link fence) and Gaussians with extinction (hedges, grass, crowns).
+"""A small world for tests, a lane between hedgerows: a solid mesh (lane, shed, trunks), a permeable mesh (chain-link
+fence) and Gaussians with extinction (hedges, grass, crowns).
 """
 
 from dataclasses import dataclass
