@@ -11,10 +11,8 @@ from pathlib import Path
 from hedgerow.errors import InputError
 from hedgerow.frames import Trajectory
 from hedgerow.live.pace import Pace, Pacer
-from hedgerow.live.point_cloud2 import encode
-from hedgerow.live.publisher import MAP_FRAME, SENSOR_FRAME, Address, Publisher
+from hedgerow.live.publisher import Address, Publisher, encode_cloud, encode_transform
 from hedgerow.live.sweeps import beams_at, fired, points_of, start_in_scan_ns
-from hedgerow.live.transforms import encode_transform
 from hedgerow.log import Beams, Log
 from hedgerow.sensor import Sensor
 from hedgerow.sensor.driving import extent
@@ -117,9 +115,9 @@ def _fired(world: World, sensor: Sensor, beams: Beams, shift_ns: int, seed: int,
 
 def _send(publisher: Publisher, sensor: Sensor, trajectory: Trajectory, log: Log, shift_ns: int, pacer: Pacer) -> None:
     stamp_ns = int(log.beams.time_ns[0])
-    cloud = encode(points_of(sensor, log, stamp_ns), stamp_ns, SENSOR_FRAME)
+    cloud = encode_cloud(points_of(sensor, log, stamp_ns), stamp_ns)
     pose = trajectory.pose_at(stamp_ns - shift_ns)
-    transform = encode_transform(pose, stamp_ns, MAP_FRAME, SENSOR_FRAME)
+    transform = encode_transform(pose, stamp_ns)
     pacer.wait()
     publisher.send_sweep(cloud, transform, log_time_ns=time.time_ns(), sensor_time_ns=stamp_ns)
     pacer.sent()
