@@ -20,8 +20,8 @@ from hedgerow.view.web.stage import Stage
 if TYPE_CHECKING:
     from viser import CameraHandle, ClientHandle, SceneClickEvent, ViserServer
 
-REST_AFTER_S = 0.5
-"""Without a message of the camera for so long, it stands. Messages come once per frame."""
+REST_AFTER_S = 1.0
+"""Without a message of the camera for so long, it stands. Messages come once per frame: slower ones look like rest."""
 _POINT_SIZE_M, _MOMENT_S = 0.05, 0.1
 _PATIENCE_S, _PIXELS = 2.0, 8
 """Playing waits so long for a browser, asked for a picture so small, before it goes on."""
