@@ -56,7 +56,7 @@ def view(
     accumulate
         how many sweeps to show together
     points
-        draw at most so many points; of more, some beams are left out; without a graphics card, 250000 stay usable
+        draw at most so many points; of more, some beams are left out; without a graphics card, try 250000
     points_moving
         draw at most so many of them while the camera moves, 0 for all
     side_by_side
