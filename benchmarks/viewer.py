@@ -4,7 +4,8 @@
     python benchmarks/viewer.py [--points N] [--points-moving N] [--query '?fixedDpr=0.5']
 
 Shows the courtyard, 25 sweeps together, and drags the camera. A frame counts when points were drawn in it. The same
-run without level of detail: --points-moving 0.
+run without level of detail: --points-moving 0. Without a GPU a frame of 2 million points takes
+seconds: --points 250000.
 """
 
 import argparse

@@ -56,19 +56,23 @@ class Simulation:
 
     def sweep(self, number: int) -> Log:
         """Fire one sweep; numbers past the last drive the trajectory again, at later times."""
-        place, pattern = number % len(self), self.sensor.pattern
         log = fire_sweep(
             self.world,
             self.sensor,
             self.trajectory,
             number,
-            int(self.start_ns[place]),
+            int(self.start_ns[number % len(self)]),
             seed=self.seed,
             noise=self.noise,
             aim=self.aim,
             mount=self.mount,
         )
-        return log if place == number else _delayed(log, pattern.start_ns(number) - pattern.start_ns(place))
+        return log if number < len(self) else _delayed(log, self.delay_ns(number))
+
+    def delay_ns(self, number: int) -> int:
+        """Return how much later than on the trajectory a sweep is fired: 0 in the first round [ns]."""
+        pattern = self.sensor.pattern
+        return pattern.start_ns(number) - pattern.start_ns(number % len(self))
 
 
 def simulate(

@@ -10,18 +10,17 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from mcap_ros2._dynamic import serialize_dynamic
 from websockets.sync.client import connect
 
 from hedgerow import Beams, InputError, MissingPackage, Pose, Trajectory, World
 from hedgerow.errors import SocketError
+from hedgerow.io.ros.messages import POINT_CLOUD2, POSE_STAMPED, TF_MESSAGE
 from hedgerow.live import packages, protocol
 from hedgerow.live.client import Client
-from hedgerow.live.definitions import DEFINITIONS, POINT_CLOUD2, TF_MESSAGE
-from hedgerow.live.point_cloud2 import decode
-from hedgerow.live.publisher import Address, Publisher
+from hedgerow.live.publisher import Address, Publisher, encode_transform
 from hedgerow.live.server import SweepServer
 from hedgerow.live.sweeps import points_of
-from hedgerow.live.transforms import encode_pose, encode_transform
 
 HERE = Pose.from_xyz_rpy((1, 0.5, 1), (0.01, 0.02, 0.1))
 THERE = Pose.from_xyz_rpy((1.4, 0.6, 1.1), (0.0, 0.02, 0.2))
@@ -33,6 +32,18 @@ def direct(world, sensor, start, end, *, seed=0, number=0, stamp_ns=0):
     beams = sensor.drive(Trajectory.from_poses(times, [start, end]), n_sweeps=1)
     counted = {"pulse": beams.pulse + number * sensor.pulses_per_sweep, "sweep": beams.sweep + np.int32(number)}
     return world.fire(Beams.trusted(beams.columns() | counted), seed, sensor=sensor)
+
+
+def ros_pose(pose, stamp_ns):
+    """A geometry_msgs/PoseStamped in CDR, as another program writes it."""
+    seconds, nanoseconds = divmod(stamp_ns, 10**9)
+    kind = packages.ros2_messages().definition(POSE_STAMPED)
+    header = {"stamp": {"sec": seconds, "nanosec": nanoseconds}, "frame_id": "map"}
+    position, orientation = (
+        dict(zip("xyzw", values, strict=False)) for values in (pose.position_m, pose.quaternion_xyzw)
+    )
+    message = {"header": header, "pose": {"position": position, "orientation": orientation}}
+    return serialize_dynamic(POSE_STAMPED, kind)[POSE_STAMPED](message)
 
 
 @contextmanager
@@ -61,7 +72,7 @@ def raw_request(url, messages, *, topic="/pose", encoding="json", schema="x", he
                 lines.append(json.loads(data.payload))
                 heard(lines)
             elif isinstance(data, protocol.Data):
-                cloud = decode(data.payload)
+                cloud = packages.ros2_messages().read_cloud(data.payload)
         return lines, cloud
 
 
@@ -72,14 +83,14 @@ def test_channels_say_what_they_carry_and_tf_where_the_sensor_is(server, client)
         }
         assert kinds == {"/points": ("cdr", POINT_CLOUD2), "/tf": ("cdr", TF_MESSAGE)}
         assert channels["/points"]["schemaEncoding"] == "ros2msg"
-        assert channels["/points"]["schema"] == DEFINITIONS[POINT_CLOUD2]
+        assert channels["/points"]["schema"] == packages.ros2_messages().definition(POINT_CLOUD2)
         ws.send(protocol.subscribe({channels["/tf"]["id"]: 4}))
         ws.ping().wait(10)  # the subscription is in force
         client.sweep(HERE, end=THERE, stamp_ns=5)
         data = None
         while not isinstance(data, protocol.Data):
             data = protocol.parse(ws.recv(timeout=10))
-    assert data.payload == encode_transform(HERE, 5, "map", "lidar")
+    assert data.payload == encode_transform(HERE, 5)
 
 
 def test_a_sweep_over_the_socket_is_that_of_a_direct_fire(world, sensor, client):
@@ -124,7 +135,7 @@ def test_a_learned_world_has_its_noise_and_gets_more_only_when_asked_for(world, 
 
 
 def test_a_ros_pose_is_answered_with_its_stamp(server, world, sensor):
-    data = encode_pose(HERE, 9_000_000_001, "map")
+    data = ros_pose(HERE, 9_000_000_001)
     schema = "geometry_msgs/msg/PoseStamped"
     [line], cloud = raw_request(server.url, [data], encoding="cdr", schema=schema)
     assert cloud.stamp_ns == line["stamp_ns"] == 9_000_000_001
@@ -170,7 +181,11 @@ def test_a_wrong_request_gets_one_sentence_and_the_next_one_its_sweep(server, re
         (b"{}", {"encoding": "protobuf"}, "/pose: encoding 'protobuf' is not known"),
         (b"", {"encoding": "cdr"}, "/pose: message 'x' is not known; use geometry_msgs/msg/PoseStamped"),
         (b"", {"encoding": "cdr", "schema": "geometry_msgs/PoseStamped"}, "PoseStamped: does not start like"),
-        (b"\0\1\0\0abc", {"encoding": "cdr", "schema": "geometry_msgs/PoseStamped"}, "PoseStamped: ends after 7"),
+        (
+            b"\0\1\0\0abc",
+            {"encoding": "cdr", "schema": "geometry_msgs/PoseStamped"},
+            "PoseStamped: its 7 bytes are cut off",
+        ),
     ],
 )
 def test_a_message_of_another_kind_gets_one_sentence(server, data, kind, part):
@@ -180,7 +195,7 @@ def test_a_message_of_another_kind_gets_one_sentence(server, data, kind, part):
 
 
 def test_a_ros_pose_with_nan_gets_one_sentence(server):
-    data = bytearray(encode_pose(HERE, 0, "map"))
+    data = bytearray(ros_pose(HERE, 0))
     data[-8:] = np.array([np.nan]).tobytes()
     [line], _ = raw_request(server.url, [bytes(data)], encoding="cdr", schema="geometry_msgs/PoseStamped")
     assert "pose.quaternion_xyzw[3]: input should be a finite number" in line["error"]
@@ -307,13 +322,13 @@ def test_a_client_checks_what_it_asks_for(client):
         client.sweep(HERE, velocity_mps=(1, 2))
 
 
-def test_an_absent_package_is_named_with_the_pip_line():
+@pytest.mark.parametrize("package", ["foxglove", "rosbags"])
+@pytest.mark.parametrize("call", ["Publisher(Address(), 'x')", "Address().require_free()"])
+def test_an_absent_package_is_named_with_the_pip_line(package, call):
     with pytest.raises(MissingPackage, match=r"package no_such_package, .*pip install 'hedgerow\[live\]'"):
         packages.live_package("no_such_package.part")
     code = (
-        "import sys; sys.modules['foxglove'] = None\n"
-        "from hedgerow.live.publisher import Address, Publisher\n"
-        "Publisher(Address(), 'x')"
+        f"import sys; sys.modules['{package}'] = None\nfrom hedgerow.live.publisher import Address, Publisher\n{call}"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert "needs the package foxglove," in done.stderr.splitlines()[-1]
+    assert f"needs the package {package}," in done.stderr.splitlines()[-1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Level of detail: slices of clouds, and how many points a browser gets."""
+"""Level of detail: slices of clouds, and which of them keep to a number of points."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,6 @@ from numpy.testing import assert_array_equal
 
 from hedgerow.view.web.cloud import key_of
 from hedgerow.view.web.detail import COARSEST, LARGEST, drawn, enlarged, finest_octave, octaves
-from hedgerow.view.web.pace import FEWEST, MOVING_S, REST_AFTER_S, RESTING_S, START, Pace
 
 N = 40 * COARSEST
 
@@ -70,84 +69,3 @@ def test_fewer_points_are_larger_by_the_root_and_not_without_end():
     assert enlarged(100, 100) == 1.0
     assert enlarged(1, 10_000) == LARGEST
     assert enlarged(0, 0) == 0.0  # nothing to draw
-
-
-def dragged(pace, frame_s, n=40, start_s=100.0, twice=True):
-    """Messages of a camera: two for each frame, as viser sends them; return when the last one came."""
-    for i in range(n):
-        pace.moved(start_s + i * frame_s)
-        if twice:
-            pace.moved(start_s + i * frame_s + 0.02)
-    return start_s + (n - 1) * frame_s + 0.02
-
-
-def test_a_slow_browser_gets_fewer_points_until_it_is_quick_enough():
-    pace, now = Pace(), 100.0
-    for _ in range(20):  # a frame takes 40 ms and 2 us per point
-        now = dragged(pace, 0.04 + 2e-6 * pace.budget(now), n=6, start_s=now + 0.1)
-    assert 0.04 + 2e-6 * pace.budget(now) <= MOVING_S
-    assert pace.budget(now) > FEWEST
-
-
-def test_a_quick_browser_gets_ever_more_points():
-    pace = Pace()
-    now = dragged(pace, 1 / 60, n=600, twice=False)
-    pace.drew(50_000_000, now + 1, now + 1.02)
-    assert pace.budget(dragged(pace, 1 / 60, n=600, start_s=now + 2, twice=False)) > 2_000_000
-
-
-def test_a_hand_that_halts_is_not_a_slow_browser():
-    pace = Pace()
-    now = 100.0
-    for i in range(200):
-        now += 0.5 if i % 3 == 0 else 0.04
-        pace.moved(now)
-    assert pace.budget(now) >= START
-
-
-def test_at_rest_the_points_double_while_the_answers_come_soon():
-    pace, now = Pace(), 50.0
-    pace.moved(now)
-    budgets = []
-    for _ in range(5):  # 2 us per point
-        now += 10
-        n = pace.budget(now)
-        assert pace.should_ask(n, now) or n in budgets
-        budgets.append(n)
-        pace.drew(n, now, now + 2e-6 * n)
-    assert budgets == [START, 2 * START, 4 * START, 4 * START, 4 * START]  # 1 s, then 2 s: enough
-    assert 2e-6 * budgets[-1] <= RESTING_S
-    assert not pace.should_ask(budgets[-1], now)  # once for each rest
-    pace.drew(budgets[-1], now, now + 2.1)
-    assert pace.budget(now + 3) == budgets[-1] // 2
-
-
-def test_an_answer_from_a_time_of_movement_does_not_count():
-    pace = Pace()
-    pace.moved(10.0)
-    pace.drew(START, 9.0, 19.0)
-    assert pace.budget(20.0) == START
-
-
-def test_the_camera_rests_after_a_while_and_later_if_frames_are_slow():
-    pace = Pace()
-    end = dragged(pace, 0.05)
-    assert pace.rests_in_s(end + 0.9 * REST_AFTER_S) > 0 >= pace.rests_in_s(end + 1.1 * REST_AFTER_S)
-    end = dragged(pace, 0.3, n=8, start_s=end + 50)
-    assert pace.rests_in_s(end + 2 * REST_AFTER_S) > 0 >= pace.rests_in_s(end + 2.01)
-
-
-@pytest.mark.parametrize(("fixed", "moving"), [(0, 10**9), (70_000, 70_000)])
-def test_a_fixed_number_is_drawn_while_moving_and_all_at_rest(fixed, moving):
-    pace = Pace(fixed)
-    end = dragged(pace, 0.5)
-    assert min(pace.budget(end), 10**9) == moving
-    assert pace.budget(end + 5) > 10**9
-    assert not pace.should_ask(100, end + 5)
-
-
-def test_another_browser_starts_anew():
-    pace = Pace()
-    end = dragged(pace, 0.8)
-    pace.restart()
-    assert pace.budget(end) == START

@@ -30,7 +30,7 @@ def view(
     sweep: int | None = None,
     accumulate: int = 1,
     points: int = 2_000_000,
-    points_moving: int | None = None,
+    points_moving: int = 250_000,
     side_by_side: Annotated[bool, Parameter(negative=())] = False,
     seed: int = 0,
     settings: Annotated[list[str] | None, Parameter(name=["--set", "-s"], negative=())] = None,
@@ -56,9 +56,9 @@ def view(
     accumulate
         how many sweeps to show together
     points
-        draw at most so many points; of more, some beams are left out
+        draw at most so many points; of more, some beams are left out; without a graphics card, try 250000
     points_moving
-        draw so many of them while the camera moves, 0 for all; default: as many as the browser draws ten times a second
+        draw at most so many of them while the camera moves, 0 for all
     side_by_side
         start with the clouds beside each other
     seed
@@ -121,7 +121,7 @@ def _checked(choice: "Choice", colour: str | None) -> "Quantity | None":
         raise InputError(f"--colour {colour}: expected one of {', '.join(names)}")
     if choice.accumulate < 1 or choice.point_limit < 1:
         raise InputError(f"--accumulate {choice.accumulate}, --points {choice.point_limit}: expected 1 or more of each")
-    if choice.moving_points is not None and choice.moving_points < 0:
+    if choice.moving_points < 0:
         raise InputError(f"--points-moving {choice.moving_points}: expected 0 (all) or more")
     return None if colour is None else names[colour]
 

@@ -21,9 +21,9 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow import rotation
 from hedgerow.errors import InputError, SocketError
 from hedgerow.frames import Pose, Trajectory
+from hedgerow.io.ros.messages import Cloud
 from hedgerow.live import protocol
-from hedgerow.live.packages import live_package
-from hedgerow.live.point_cloud2 import Cloud, decode
+from hedgerow.live.packages import live_package, ros2_messages
 from hedgerow.live.publisher import ANSWERS, LOOPBACK, POINTS, PORT, POSES
 from hedgerow.live.request import checked
 
@@ -73,13 +73,14 @@ class Client(AbstractContextManager["Client"]):
             timeout_s: how long to wait for an answer [s].
 
         Raises:
-            MissingPackage: the package websockets is not installed.
+            MissingPackage: the package websockets or rosbags is not installed.
             SocketError: nobody answers there, or no server of sweeps.
         """
         self._url, self._timeout_s = url, timeout_s
         self._name, self._n_asked = secrets.token_hex(8), 0
         self._stack = ExitStack()
         connect = live_package("websockets.sync.client").connect
+        ros2_messages()  # which takes a moment the first time: not while a sweep is waited for
         settings = {"open_timeout": timeout_s, "compression": None, "max_size": None, "proxy": None}
         try:
             connection = connect(url, subprotocols=protocol.SUBPROTOCOLS, **settings)
@@ -143,7 +144,7 @@ class Client(AbstractContextManager["Client"]):
         while True:
             message = self._receive(time.monotonic() + self._timeout_s)
             if isinstance(message, protocol.Data) and message.subscription == _POINTS:
-                yield decode(message.payload)
+                yield ros2_messages().read_cloud(message.payload)
 
     def close(self) -> None:
         """Let go of the connection; a second time does nothing."""
@@ -192,7 +193,7 @@ class Client(AbstractContextManager["Client"]):
                 raise InputError(answer["error"])
             if cloud is None or cloud.log_time_ns != answer["log_time_ns"]:
                 raise SocketError(f"{self._url}: a cloud was lost on the way; read faster, or ask again")
-            return answer, decode(cloud.payload)
+            return answer, ros2_messages().read_cloud(cloud.payload)
 
     def _send(self, message: str | bytes) -> None:
         try:

@@ -13,9 +13,12 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
+from numpy.typing import NDArray
+
 from hedgerow.errors import InputError, SocketError
-from hedgerow.live.definitions import DEFINITIONS, POINT_CLOUD2, TF_MESSAGE
-from hedgerow.live.packages import live_package
+from hedgerow.frames import Pose
+from hedgerow.io.ros.messages import POINT_CLOUD2, TF_MESSAGE
+from hedgerow.live.packages import live_package, ros2_messages
 
 POINTS, TRANSFORMS, ANSWERS, POSES = "/points", "/tf", "/answers", "/pose"
 """Topics: three to listen to, one to publish poses on."""
@@ -27,6 +30,30 @@ PORT = 8765
 # Most messages that wait for a slow client, about ten sweeps with what belongs to them. The SDK's 1,024 would be 3 GB
 # of an HDL-64E's clouds.
 _BACKLOG = 32
+
+
+def encode_cloud(points: NDArray[Any], stamp_ns: int, *, dense: bool = True) -> bytes:
+    """Make a PointCloud2 in the sensor's frame.
+
+    Args:
+        points: (M,) of type `POINT`.
+        stamp_ns: start of the sweep [ns].
+        dense: whether no point is NaN.
+
+    Raises:
+        InputError: the stamp does not fit into the message.
+    """
+    return ros2_messages().cloud(stamp_ns, SENSOR_FRAME, points, dense=dense)
+
+
+def encode_transform(pose: Pose, stamp_ns: int) -> bytes:
+    """Make a TFMessage of T_map_sensor.
+
+    Raises:
+        InputError: the stamp does not fit into the message.
+    """
+    transform = stamp_ns, MAP_FRAME, SENSOR_FRAME, pose.position_m, pose.quaternion_xyzw
+    return ros2_messages().transforms([transform])
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +78,11 @@ class Address:
         """Find out whether one could listen here, before a scene is built for it.
 
         Raises:
-            MissingPackage: the Foxglove SDK is not installed.
+            MissingPackage: the Foxglove SDK or rosbags is not installed.
             SocketError: the port is taken, or the host is not this machine.
         """
         live_package("foxglove.websocket")
+        live_package("rosbags")
         try:
             family, kind, protocol, _, where = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)[0]
             with socket.socket(family, kind, protocol) as probe:
@@ -92,7 +120,7 @@ class Publisher(AbstractContextManager["Publisher"]):
             receive: takes what clients publish, in a thread of the SDK. Default: they may not.
 
         Raises:
-            MissingPackage: the Foxglove SDK is not installed.
+            MissingPackage: the Foxglove SDK or rosbags is not installed.
             SocketError: the port is taken, or the host is not this machine.
         """
         foxglove = live_package("foxglove")
@@ -151,7 +179,7 @@ class Publisher(AbstractContextManager["Publisher"]):
 
 
 def _ros_channel(foxglove: Any, context: Any, topic: str, message: str) -> Any:
-    schema = foxglove.Schema(name=message, encoding="ros2msg", data=DEFINITIONS[message].encode())
+    schema = foxglove.Schema(name=message, encoding="ros2msg", data=ros2_messages().definition(message).encode())
     return foxglove.Channel(topic, message_encoding="cdr", schema=schema, context=context)
 
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from hedgerow import complaint
 from hedgerow.errors import InputError
 from hedgerow.frames import Pose, Trajectory
-from hedgerow.live.transforms import decode_pose
+from hedgerow.live.packages import ros2_messages
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Metres = Annotated[float, Field(allow_inf_nan=False, ge=-1e8, le=1e8)]  # more than round the Earth
@@ -92,7 +92,7 @@ def read_request(data: bytes, encoding: str) -> SweepRequest:
         InputError: not such a message, or a field is wrong; names it.
     """
     if encoding == "cdr":
-        position_m, quaternion, stamp_ns = decode_pose(data)
+        position_m, quaternion, stamp_ns = ros2_messages().read_pose(data)
         found: Any = {"stamp_ns": stamp_ns, "pose": {"position_m": position_m, "quaternion_xyzw": quaternion}}
     else:
         found = _from_json(data)

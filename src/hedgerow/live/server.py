@@ -16,11 +16,9 @@ from types import TracebackType
 
 from hedgerow.errors import HedgerowError, InputError
 from hedgerow.live.inbox import Inbox
-from hedgerow.live.point_cloud2 import encode
-from hedgerow.live.publisher import MAP_FRAME, POSES, SENSOR_FRAME, Address, ClientMessage, Publisher
+from hedgerow.live.publisher import POSES, Address, ClientMessage, Publisher, encode_cloud, encode_transform
 from hedgerow.live.request import SweepRequest, id_of, read_request
 from hedgerow.live.sweeps import points_of
-from hedgerow.live.transforms import encode_transform
 from hedgerow.sensor import Sensor
 from hedgerow.simulate import fire_sweep
 from hedgerow.world import World
@@ -129,8 +127,8 @@ class SweepServer(AbstractContextManager["SweepServer"]):
         log = fire_sweep(self._world, sensor, trajectory, number, stamp_ns, seed=request.seed, noise=self._noise)
         fire_s = time.perf_counter() - start_s
         points = points_of(sensor, log, stamp_ns, misses=request.misses)
-        cloud = encode(points, stamp_ns, SENSOR_FRAME, dense=not request.misses)
-        transform = encode_transform(trajectory.pose_at(stamp_ns), stamp_ns, MAP_FRAME, SENSOR_FRAME)
+        cloud = encode_cloud(points, stamp_ns, dense=not request.misses)
+        transform = encode_transform(trajectory.pose_at(stamp_ns), stamp_ns)
         facts = {
             "id": request.id,
             "stamp_ns": stamp_ns,

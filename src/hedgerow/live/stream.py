@@ -10,10 +10,8 @@ from pathlib import Path
 from hedgerow.errors import InputError
 from hedgerow.io import open_sink
 from hedgerow.live.pace import Pace, Pacer
-from hedgerow.live.point_cloud2 import encode
-from hedgerow.live.publisher import MAP_FRAME, SENSOR_FRAME, Address, Publisher
+from hedgerow.live.publisher import Address, Publisher, encode_cloud, encode_transform
 from hedgerow.live.sweeps import points_of
-from hedgerow.live.transforms import encode_transform
 from hedgerow.log import Log
 from hedgerow.simulate import Simulation
 from hedgerow.stop import Stop
@@ -64,7 +62,7 @@ def stream_drive(
         pacer = Pacer(sensor.sweep_s, sleep=stop.wait)
         for number in numbers:
             log = simulation.sweep(number)
-            _send(publisher, simulation, log, int(simulation.start_ns[number % len(simulation)]), pacer)
+            _send(publisher, simulation, log, simulation.delay_ns(number), pacer)
             if sink is not None:
                 sink.append(log)
             if pace := pacer.held_lately(_SAY_EVERY_S):
@@ -81,12 +79,11 @@ def stream_drive(
     return log, held
 
 
-def _send(publisher: Publisher, simulation: Simulation, log: Log, start_ns: int, pacer: Pacer) -> None:
-    """Send a sweep that started at `start_ns` on the trajectory; its own stamps may be rounds later."""
+def _send(publisher: Publisher, simulation: Simulation, log: Log, delay_ns: int, pacer: Pacer) -> None:
+    """Send a sweep; of a later round, its stamps are `delay_ns` after the times of the trajectory."""
     stamp_ns = int(log.beams.time_ns[0])
-    cloud = encode(points_of(simulation.sensor, log, stamp_ns), stamp_ns, SENSOR_FRAME)
-    pose = simulation.trajectory.pose_at(start_ns)
-    transform = encode_transform(pose, stamp_ns, MAP_FRAME, SENSOR_FRAME)
+    cloud = encode_cloud(points_of(simulation.sensor, log, stamp_ns), stamp_ns)
+    transform = encode_transform(simulation.trajectory.pose_at(stamp_ns - delay_ns), stamp_ns)
     pacer.wait()
     publisher.send_sweep(cloud, transform, log_time_ns=time.time_ns(), sensor_time_ns=stamp_ns)
     pacer.sent()

@@ -25,7 +25,7 @@ from hedgerow.io.atomic import atomic_file
 from hedgerow.io.columns import header_text
 from hedgerow.io.ros.bag import typestore
 from hedgerow.io.ros.clouds import CLOUD, NO_RETURN
-from hedgerow.io.ros.messages import Messages, cloud_rows
+from hedgerow.io.ros.messages import STRING, Messages, cloud_rows
 from hedgerow.io.ros.poses import TF
 from hedgerow.io.source import LogSink
 from hedgerow.log import Log
@@ -34,7 +34,6 @@ from hedgerow.table import require_agreement
 POINTS = "/points"
 ABOUT = "/hedgerow/log"
 MAP, BASE, LIDAR = "map", "base_link", "lidar"
-_STRING = "std_msgs/msg/String"
 _KNOTS = 50  # poses in a sweep that are taken from the origins of its pulses
 _LATEST_NS = 2**31 * 1_000_000_000  # ROS 2 counts seconds in 31 bits
 
@@ -88,14 +87,13 @@ class BagWriter(LogSink):
             (POINTS + NO_RETURN, CLOUD),
             ("/tf", TF),
             ("/tf_static", TF),
-            (ABOUT, _STRING),
+            (ABOUT, STRING),
         ):
             self._connections[topic] = self._writer.add_connection(topic, kind, typestore=typestore(self._is_ros1))
-        about = self._messages.text(header_text(log))
-        self._put(ABOUT, start_ns, about, _STRING)
+        self._put(ABOUT, start_ns, self._messages.text(header_text(log)))
         identity = np.array([0.0, 0.0, 0.0, 1.0])
         still = self._messages.transforms([(start_ns, BASE, LIDAR, np.zeros(3), identity)])
-        self._put("/tf_static", start_ns, still, TF)
+        self._put("/tf_static", start_ns, still)
 
     def _sweep(self, sweep: Log) -> None:
         start_ns, end_ns = self._checked_times(sweep)
@@ -104,7 +102,7 @@ class BagWriter(LogSink):
         for stamp, position, quaternion in zip(time_ns.tolist(), position_m, turn, strict=True):
             if stamp > self._last_ns:
                 message = self._messages.transforms([(stamp, MAP, BASE, position, quaternion)])
-                self._put("/tf", stamp, message, TF)
+                self._put("/tf", stamp, message)
         self._last_ns = end_ns
         at_m, axes = path.at(sweep.beams.time_ns)
         back = rotation.conjugate(axes)
@@ -116,7 +114,7 @@ class BagWriter(LogSink):
         for topic, xyz, rows in ((POINTS + NO_RETURN, directions, missed), (POINTS, points, pulse)):
             returned = hit if topic == POINTS else None
             cloud = self._messages.cloud(start_ns, LIDAR, cloud_rows(sweep, xyz, rows, returned, start_ns))
-            self._put(topic, end_ns, cloud, CLOUD)
+            self._put(topic, end_ns, cloud)
 
     def _poses(
         self, sweep: Log, start_ns: int, end_ns: int
@@ -148,8 +146,8 @@ class BagWriter(LogSink):
             )
         return start_ns, end_ns
 
-    def _put(self, topic: str, stamp_ns: int, message: Any, kind: str) -> None:
-        self._writer.write(self._connections[topic], stamp_ns, self._messages.bytes_of(message, kind))
+    def _put(self, topic: str, stamp_ns: int, message: bytes) -> None:
+        self._writer.write(self._connections[topic], stamp_ns, message)
 
     @contextmanager
     def _writing(self) -> Generator[None]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Level of detail: clouds in slices, each spread over the whole, of which a browser draws as many as it can.
+"""Level of detail: clouds in slices, each spread over the whole, of which fewer are drawn while the camera moves.
 
 Slices are octaves: octave 0 has half of the points, octave 1 a quarter, and so on. Leaving out the first few halves the
 cloud that often. Which points stay longest is drawn at random, weighted by their squared range: beams diverge, and so

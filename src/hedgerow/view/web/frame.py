@@ -14,7 +14,8 @@ from hedgerow.view.web.layers import Layer
 from hedgerow.view.web.solids import GREY, element_values
 from hedgerow.view.web.stage import Stage
 
-POINT_LIMIT = 2_000_000
+POINT_LIMIT, MOVING_POINTS = 2_000_000, 250_000
+"""Most points that are drawn while the camera stands, and while it moves."""
 APART_M = 50.0
 """Between layers that are side by side."""
 
@@ -37,8 +38,8 @@ class Choice:
     """Each layer is moved so far from the one before; 0 shows them over each other."""
     point_limit: int = POINT_LIMIT
     """No more points than this are drawn, of all clouds together."""
-    moving_points: int | None = None
-    """So many are drawn while the camera moves, 0 for all; None for as many as the browser proves to be able to."""
+    moving_points: int = MOVING_POINTS
+    """At most so many of them are drawn while the camera moves, 0 for all."""
     limits: dict[Quantity, Limits] = field(default_factory=dict[Quantity, Limits])
     """Ends of the colour bars; a quantity that is missing gets its own when it is first shown, and keeps them."""
 

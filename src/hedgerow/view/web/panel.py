@@ -10,7 +10,7 @@ from hedgerow.errors import InputError
 from hedgerow.view.web.beam import BeamAt, BeamView
 from hedgerow.view.web.colours import QUANTITIES
 from hedgerow.view.web.drawing import GaussiansAs
-from hedgerow.view.web.frame import APART_M, Choice, Frame
+from hedgerow.view.web.frame import APART_M, MOVING_POINTS, Choice, Frame
 from hedgerow.view.web.pictures import density_picture, legend_picture
 from hedgerow.view.web.stage import Stage
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Changed = Callable[[str], None]
 """Called with what has to be drawn anew: clouds, places (of clouds), detail, size, solids, way or beam."""
 
-_DETAIL = "points that are drawn while the camera moves; automatic: as many as the browser draws ten times a second"
+_DETAIL = "at most so many points are drawn while the camera moves"
 
 
 class Panel:
@@ -76,11 +76,9 @@ class Panel:
             self._add_detail()
 
     def _add_detail(self) -> None:
-        fixed = self._choice.moving_points
-        choices: dict[str, int | None] = {"automatic": None, "all points": 0, "250,000": 250_000, "50,000": 50_000}
-        if fixed not in choices.values():
-            choices[f"{fixed:,}"] = fixed
-        initial = next(name for name, value in choices.items() if value == fixed)
+        numbers = sorted({1_000_000, MOVING_POINTS, 50_000, self._choice.moving_points} - {0}, reverse=True)
+        choices = {"all points": 0} | {f"{number:,}": number for number in numbers}
+        initial = next(name for name, number in choices.items() if number == self._choice.moving_points)
         moving = self._gui.add_dropdown("while moving", tuple(choices), initial_value=initial, hint=_DETAIL)
         self._on(moving, "detail", moving_points=lambda: choices[moving.value])
 
@@ -163,22 +161,15 @@ class Panel:
     # ---- what it shows ----------------------------------------------------------------------------------------
 
     def show(self, frame: Frame) -> None:
-        """Write the legend and how much there is."""
+        """Write the legend, how much there is, and how much of it is drawn."""
         self._legend.image = legend_picture(frame.legend)
-        self.show_count(frame, frame.n_drawn)
-
-    def show_count(self, frame: Frame, n_drawn: int) -> None:
-        """Write how much there is, and how much of it is drawn."""
         lines = [f"**{name}**: {n:,} elements" for name, n in self._elements()]
         if self._stage.layers:
             window = self._stage.window(self._choice.position, self._choice.accumulate)
             numbers = f"sweep {window[-1]}" if len(window) == 1 else f"sweeps {window[0]} to {window[-1]}"
             thinned = f" of {frame.n_points:,}" if frame.n_drawn < frame.n_points else ""
             lines.insert(0, f"**{numbers}**: {frame.n_drawn:,}{thinned} points")
-        notes = list(frame.notes)
-        if n_drawn < frame.n_drawn:
-            notes.append(f"{n_drawn:,} drawn: as many as this browser draws within about a second")
-        text = "\n\n".join(lines + [f"*{note}*" for note in notes])
+        text = "\n\n".join(lines + [f"*{note}*" for note in frame.notes])
         if self._status.content != text:
             self._status.content = text
 

@@ -3,6 +3,7 @@
 
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,18 +11,20 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import HedgerowError, InputError
 from hedgerow.view.web.beam import BeamAt, look, pick
-from hedgerow.view.web.browsers import Browsers
 from hedgerow.view.web.colours import Limits, Quantity
 from hedgerow.view.web.drawing import Drawing
 from hedgerow.view.web.frame import Choice, Frame, make_frame
-from hedgerow.view.web.pace import Pace
 from hedgerow.view.web.panel import Panel
 from hedgerow.view.web.stage import Stage
 
 if TYPE_CHECKING:
-    from viser import SceneClickEvent, ViserServer
+    from viser import CameraHandle, ClientHandle, SceneClickEvent, ViserServer
 
+REST_AFTER_S = 1.0
+"""Without a message of the camera for so long, it stands. Messages come once per frame: slower ones look like rest."""
 _POINT_SIZE_M, _MOMENT_S = 0.05, 0.1
+_PATIENCE_S, _PIXELS = 2.0, 8
+"""Playing waits so long for a browser, asked for a picture so small, before it goes on."""
 Ray = tuple[NDArray[np.float64], NDArray[np.float64]]
 """(3,) origin in the frame of the drawing, (3,) direction of unit length."""
 
@@ -43,9 +46,10 @@ class Viewer:
         self.frame: Frame | None = None
         self.drawing = Drawing(server, stage, choice.position, choice.apart_m)
         self.panel = Panel(server, stage, choice, self.change)
-        self.pace = Pace(choice.moving_points)
+        self._in_use: ClientHandle | None = None
+        self._moved_s = -np.inf
         if stage.layers:
-            self._browsers = Browsers(server, self.pace, lambda: self.change("detail"))
+            server.on_client_connect(self._joined)
             server.scene.on_click()(self._click)
 
     def change(self, what: str) -> None:
@@ -64,30 +68,51 @@ class Viewer:
         self._stopped = True
         self._wake.set()
 
+    @property
+    def moving(self) -> bool:
+        """Whether a camera moves."""
+        return time.monotonic() - self._moved_s < REST_AFTER_S
+
     def run(self) -> None:
         """Draw what changes until `stop` is called, or Ctrl-C."""
         due = 0.0
         while not self._stopped:
             now = time.monotonic()
-            # The next sweep waits for the browser, or a slow one would fall ever farther behind.
-            if self.panel.playing and now >= due and not self._browsers.busy:
+            if self.panel.playing and now >= due:
                 due = now + self.panel.seconds_per_sweep
                 self.panel.step()
                 self.change("clouds")
                 self.draw()
-                self._browsers.ask()
+                self._wait_for_browser()
             else:
                 self.draw()
-            self._wake.wait(self._pause_s(due))
-            if self.pace.rests_in_s(now) > 0:
+            moving = self.moving
+            self._wake.wait(self._pause_s(due, moving))
+            if moving:
                 self.change("detail")
 
-    def _pause_s(self, due: float) -> float | None:
+    def _pause_s(self, due: float, moving: bool) -> float | None:
         """Return how long to wait for changes: for the next sweep, a moment while the camera moves, else for ever."""
-        now = time.monotonic()
-        if self.panel.playing and not self._browsers.busy:
-            return max(due - now, 0.005)  # at least a moment: the server's threads need the interpreter too
-        return _MOMENT_S if self.panel.playing or self.pace.rests_in_s(now) > 0 else None
+        if not self.panel.playing:
+            return _MOMENT_S if moving else None
+        pause_s = max(due - time.monotonic(), 0.005)  # at least a moment: the server's threads need the interpreter too
+        return min(pause_s, _MOMENT_S) if moving else pause_s
+
+    def _joined(self, client: "ClientHandle") -> None:
+        async def moved(_: "CameraHandle") -> None:
+            stood = not self.moving
+            self._in_use, self._moved_s = client, time.monotonic()
+            if stood:
+                self.change("detail")
+
+        client.camera.on_update(moved)
+        self._in_use = client
+
+    def _wait_for_browser(self) -> None:
+        """Wait until the browser in use has drawn the sweep, or a slow one would fall ever farther behind."""
+        if self._in_use is not None:
+            with suppress(TimeoutError, RuntimeError):  # it is hidden, or it was closed
+                self._in_use.get_render(_PIXELS, _PIXELS, timeout=_PATIENCE_S)
 
     def draw(self) -> None:
         """Draw what has changed since the last time."""
@@ -133,18 +158,11 @@ class Viewer:
         self._show_detail(size_m)
 
     def _show_detail(self, size_m: float) -> None:
-        """Draw as many points as the browser can; at rest, find out whether it can draw more."""
+        """Draw all points, or as many as were chosen for a camera that moves."""
         if self.frame is None or not self.stage.layers:
             return
-        now = time.monotonic()
-        self.pace.fixed = self.choice.moving_points
-        n_drawn = self.drawing.detail(size_m, self.pace.budget(now))
-        if self.pace.rests_in_s(now) > 0 or self.panel.playing:
-            return
-        if self.pace.should_ask(n_drawn, now):
-            self._browsers.ask(n_drawn)
-        else:
-            self.panel.show_count(self.frame, n_drawn)
+        budget = self.choice.moving_points if self.moving else 0
+        self.drawing.detail(size_m, budget or self.frame.n_drawn)
 
     def _draw_solids(self, size_m: float, all_anew: bool) -> None:
         colours = self.choice.quantity, self.choice.limits.get(self.choice.quantity)
