@@ -131,6 +131,18 @@ def test_an_interrupted_world_goes_on_and_gets_better(log, test_log, tmp_path):
     assert cost(whole, test_log) < cost(half, test_log) - 0.05, (cost(whole, test_log), cost(half, test_log))
 
 
+def test_a_world_saved_under_old_parameter_names_opens_and_is_a_start(log, tmp_path):
+    # A header holds parameters as they were called then; nothing checks them against those of today.
+    old = {"passes": 4, "rate": 0.05, "stop_rate": 0.2, "swap": 0.1, "worth_nat": 0.2, "surface": {"node_m": 0.5}}
+    saved = hr.LearnedWorld(bushes(), kind="refined", parameters=old, max_range_m=13.5)
+    saved.save(tmp_path / "old.world")
+    opened = hr.load_world(tmp_path / "old.world")
+    assert opened.header.parameters == old
+    assert opened.fire(log.beams, 1).equal(saved.fire(log.beams, 1))
+    again = learned(log, start=str(tmp_path / "old.world"), **SHORT)
+    assert again.law == bushes().law
+
+
 @pytest.mark.parametrize("when", ["round 2", "epoch 3"])
 def test_ctrl_c_keeps_the_best_so_far(log, when):
     own = RefinedParameters()

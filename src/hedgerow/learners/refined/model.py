@@ -58,7 +58,7 @@ class RefinedParameters(BaseModel):
 
     start: str = "topdown"
     """Model to start from: voxel, topdown, or the folder of a saved world of Gaussians. A saved refined world is
-    trained further."""
+    trained further; one that was finished on the same log hardly changes."""
     voxel: VoxelParameters = VoxelParameters(min_points=3)
     """Parameters of the start if it is voxel."""
     topdown: TopdownParameters = TopdownParameters()
