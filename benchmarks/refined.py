@@ -6,9 +6,8 @@ from functools import cache
 from measure import Result, at_least, best_seconds
 
 from hedgerow.learners import learn
-from hedgerow.learners.quality import QualityCounter
-from hedgerow.learners.ray_sums import RayCounter, RayModel
-from hedgerow.learners.verdict import QualityWeights
+from hedgerow.learners.refined.rounds import RayCounter
+from hedgerow.learners.refined.score import CostEvaluator, CostWeights, RayModel
 from hedgerow.reproduce.mobile import OFFROAD, record
 
 N_SWEEPS = 8
@@ -30,10 +29,10 @@ def results():
     first, second, topdown, coarse, refined = worlds()
     model = RayModel(first.min_range_m, first.max_range_m, 0.001)
     gaussians = refined.tables["gaussians"]
-    rounds, steps = RayCounter((gaussians,), model), QualityCounter(gaussians, model, QualityWeights())
+    rounds, steps = RayCounter((gaussians,), model), CostEvaluator(gaussians, model, CostWeights())
     round_s, step_s, topdown_s, coarse_s, refined_s = best_seconds(
         lambda: rounds.sums(first),
-        lambda: steps.slopes(first),
+        lambda: steps.evaluate(first),
         lambda: topdown.fire(second.beams),
         lambda: coarse.fire(second.beams),
         lambda: refined.fire(second.beams),

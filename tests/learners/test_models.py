@@ -7,7 +7,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.errors import InputError
 from hedgerow.learners.models import MODELS
-from hedgerow.learners.refined import RefinedParameters
+from hedgerow.learners.refined.model import RefinedParameters
 
 SENSOR = hr.Sensor.named("hdl-64e")
 

@@ -3,26 +3,20 @@
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from math import isfinite
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from hedgerow.errors import InputError
 from hedgerow.learners.bottomup import BottomupParameters, learn_bottomup
 from hedgerow.learners.classify import ClassifierParameters, learn_volume_map, read_classifier, volume_part
-from hedgerow.learners.contest import contested
-from hedgerow.learners.held_out import hold_out
 from hedgerow.learners.noise import fit_noise
 from hedgerow.learners.parts import Parts, Survey
-from hedgerow.learners.passes import Passes
 from hedgerow.learners.permeability import Counts, count, with_permeability, without_passed
 from hedgerow.learners.points import PointsParameters, learn_points
-from hedgerow.learners.ray_sums import RayModel
-from hedgerow.learners.refined import RefinedParameters, Refiner, loaded_start
+from hedgerow.learners.refined.model import RefinedParameters, learn_refined
 from hedgerow.learners.stages import Stages
 from hedgerow.learners.surface import SurfaceParameters, learn_surface
 from hedgerow.learners.topdown import TopdownParameters, learn_topdown
@@ -173,54 +167,7 @@ def _hybrid(job: Job, parameters: HybridParameters) -> tuple[Table, ...]:
 
 
 def _refined(job: Job, parameters: RefinedParameters) -> tuple[Table, ...]:
-    held = hold_out(job.parts, parameters.held_out_every)
-    max_range_m = job.survey.max_range_m
-    model = RayModel(
-        min_range_m=job.survey.min_range_m,
-        max_range_m=max_range_m if isfinite(max_range_m) else held.beyond_m,
-        outlier_share=parameters.outlier_share,
-    )
-    teaching = Job(held.training, job.survey, job.stages)
-    refiner = Refiner(Passes(held, model, job.stages.meter), parameters)
-    best = refiner.refine(_start_of(teaching, parameters))
-    tables: tuple[Table, ...] = (best.gaussians,)
-    with suppress(KeyboardInterrupt):  # that is a world already
-        tables = _with_surfaces(best.gaussians, teaching, refiner)
-        if len(held.sweeps) > 0 and not refiner.interrupted:
-            job.stages.prefix = "all sweeps: "
-            gaussians = refiner.repeat(_start_of(job, parameters), best).gaussians
-            tables = _with_surfaces(gaussians, job, refiner) if len(tables) > 1 else (gaussians,)
-    return tables
-
-
-def _with_surfaces(gaussians: Gaussians, job: Job, refiner: Refiner) -> tuple[Table, ...]:
-    """Refined Gaussians, and triangles where those are better."""
-    parameters, meter = refiner.parameters, job.stages.meter
-    if parameters.surface is None:
-        return (gaussians,)
-    triangles = learn_surface(job.parts, parameters.surface, progress=meter("fitting the surface"))
-    (triangles,) = job.permeable((job.with_noise(triangles, parameters.surface),), CountParameters())
-    return contested(
-        gaussians,
-        cast("Triangles", triangles),
-        refiner.log.held.training,
-        refiner.log.held.judging,
-        refiner.log.model,
-        budget_parameters=10 * (parameters.budget or len(gaussians)),
-        weights=parameters.weights,
-        meter=meter,
-    )
-
-
-def _start_of(job: Job, parameters: RefinedParameters) -> Gaussians:
-    """What a refined world begins with: learned, or loaded."""
-    if parameters.start == "voxel":
-        (start,) = _voxel(job, PermeableVoxelParameters(**parameters.voxel.model_dump()))
-    elif parameters.start == "topdown":
-        (start,) = _topdown(job, PermeableTopdownParameters(**parameters.topdown.model_dump()))
-    else:
-        return loaded_start(parameters.start)
-    return cast("Gaussians", start)
+    return (learn_refined(job.parts, parameters, survey=job.survey, stages=job.stages),)
 
 
 def _only(kind: type[Any], parameters: BaseModel) -> Any:
@@ -283,7 +230,7 @@ MODELS: dict[str, Model] = {
     "hybrid": Model("surface where it is one, Gaussians elsewhere; the best start", HybridParameters, _hybrid),
     "bottomup": Model("Gaussians grown from small ones; compact", PermeableBottomupParameters, _bottomup),
     "refined": Model(
-        "fitted to the beams themselves, judged by held-out sweeps; most faithful, slower to learn",
+        "fitted to the beams themselves, validated on held-out sweeps; most faithful, slower to learn",
         RefinedParameters,
         _refined,
     ),

@@ -1,26 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Progress over the stages of learning: which one it is, and how far."""
+"""Progress of learning: which stage runs, and how far it is."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 Report = Callable[[str, int, int], object]
-"""Called with the stage, how many beams of it are done, and how many there are."""
+"""Called with the name of the stage, the number of beams done, and the number of all beams."""
 
 
 @dataclass(slots=True)
 class Stages:
-    """Gives each stage its own meter. Some pass over a part of the beams only; a stage is over when the next begins."""
+    """Reports the progress of one stage after the other. A stage ends when the next begins, even if it read only a part
+    of the beams."""
 
     n_beams: int
     report: Report | None = None
     prefix: str = ""
-    """What the name of every stage begins with."""
+    """Put before the name of every stage."""
     running: str = ""
-    """The stage that is not over yet."""
+    """Name of the stage that has not ended yet; empty between stages."""
 
     def meter(self, stage: str) -> Callable[[int], None] | None:
-        """Return what a stage calls with the number of beams done; None if nobody watches."""
+        """Begin a stage; return what it calls with the number of beams done, None if nobody watches."""
         report = self.report
         if report is None:
             return None
@@ -30,7 +31,7 @@ class Stages:
         return lambda done: _tell(report, stage, done, self.n_beams)
 
     def finish(self) -> None:
-        """Tell that the running stage is over."""
+        """End the running stage."""
         if self.report is not None and self.running:
             self.report(self.running, self.n_beams, self.n_beams)
         self.running = ""

@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import hedgerow as hr
-from hedgerow.learners.neighbourhood import PriorParameters, Surroundings, pooled_covariance
+from hedgerow.learners.refined.prior import Neighbourhoods, PriorParameters, pool_covariance
 from hedgerow.world.elements import Gaussians
 
 WIDTH_M = 0.05
@@ -35,7 +35,7 @@ def middle(gaussians):
 
 def asked(gaussians, **parameters):
     """Standard deviations, thinnest first, that the prior asks the middle ones for."""
-    prior = Surroundings(gaussians, PriorParameters(**parameters)).prior(gaussians, np.ones(len(gaussians)))
+    prior = Neighbourhoods(gaussians, PriorParameters(**parameters)).prior(gaussians, np.ones(len(gaussians)))
     return np.sqrt(np.linalg.eigvalsh(prior.covariance_m2[middle(gaussians)]))
 
 
@@ -55,21 +55,21 @@ def test_between_a_sheet_and_a_bush_the_width_is_between():
 
 def test_nothing_is_asked_to_shrink():
     large = elements(sheet().mean_m, 0.5)
-    start = Surroundings(sheet(), PriorParameters())
+    start = Neighbourhoods(sheet(), PriorParameters())
     prior = start.prior(large, np.ones(len(large)))
     assert np.linalg.eigvalsh(prior.covariance_m2)[:, 1].min() >= 0.3**2
 
 
 def test_width_is_that_of_the_start_at_the_same_place():
     near, far = sheet(), elements(sheet().mean_m + np.array([50.0, 0, 0]), (0.2, 0.2, 0.01))
-    start = Surroundings(Gaussians.joined([near, far]), PriorParameters())
+    start = Neighbourhoods(Gaussians.joined([near, far]), PriorParameters())
     assert_allclose(start.widths_m(np.array([[0.0, 0, 0], [50.0, 0, 0]])), [WIDTH_M, 0.2])
 
 
 @pytest.mark.parametrize("n", [1, 3])
-def test_a_few_elements_have_surroundings_too(n):
+def test_a_few_elements_have_neighbourhoods_too(n):
     few = elements(np.eye(3)[:n] * 100)
-    prior = Surroundings(few, PriorParameters()).prior(few, np.ones(n))
+    prior = Neighbourhoods(few, PriorParameters()).prior(few, np.ones(n))
     assert_allclose(prior.covariance_m2, few.covariance_m2, rtol=1e-6)
 
 
@@ -77,7 +77,7 @@ def test_pooled_covariance_is_that_of_the_points_of_all_neighbours():
     rng = np.random.default_rng(2)
     cloud = elements(rng.normal(0, 0.05, (30, 3)), 0.03)
     hits = rng.uniform(1, 40, 30)
-    (found, *_) = pooled_covariance(cloud, hits, reach_m=10.0)
+    (found, *_) = pool_covariance(cloud, hits, reach_m=10.0)
     away = cloud.mean_m - np.average(cloud.mean_m, axis=0, weights=hits)
     assert_allclose(found, np.einsum("n,ni,nj->ij", hits / hits.sum(), away, away) + 0.03**2 * np.eye(3), rtol=1e-9)
 
@@ -104,6 +104,6 @@ def test_ground_between_rings_is_found():
     log, between = rings_on_ground(), rings_on_ground(0.75).select(sweep=0)
     found = []
     for flat_width in (1.0, 4.0):
-        world = hr.learn(log, "refined", prior={"flat_width": flat_width}, topdown=FINE, surface=None)
+        world = hr.learn(log, "refined", prior={"flat_width": flat_width}, topdown=FINE)
         found.append(world.fire(between.beams, 1).returns.hit.mean())
     assert found[1] > found[0] + 0.03, found  # 4 sigma of 2,250 coins

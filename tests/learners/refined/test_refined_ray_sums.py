@@ -8,7 +8,8 @@ from scipy.stats import norm
 
 import hedgerow as hr
 from hedgerow.learners.permeability import scene_of
-from hedgerow.learners.ray_sums import RayCounter, RayModel, RaySums
+from hedgerow.learners.refined.rounds import RayCounter, RaySums
+from hedgerow.learners.refined.score import RayModel
 from hedgerow.world.elements import Gaussians, Triangles
 
 MODEL = RayModel(min_range_m=0.5, max_range_m=30.0, min_sigma_m=0.01, outlier_share=0.01)
@@ -126,10 +127,10 @@ def test_partitions_and_threads_give_the_same_bits():
     counter = RayCounter(tables, MODEL)
     whole = counter.sums(log, threads=1)
     cuts = np.sort(np.random.default_rng(0).integers(0, len(log), 6))
-    pieces = [log[a:b] for a, b in zip([0, *cuts], [*cuts, len(log)], strict=True)]
-    total = sum((counter.sums(piece, threads=2) for piece in reversed(pieces)), RaySums.zero(41))
+    chunks = [log[a:b] for a, b in zip([0, *cuts], [*cuts, len(log)], strict=True)]
+    total = sum((counter.sums(chunk, threads=2) for chunk in reversed(chunks)), RaySums.zero(41))
     assert_array_equal(total.table, whole.table)
-    assert (total.score, total.n_beams) == (whole.score, whole.n_beams)
+    assert (total.log_density, total.n_beams) == (whole.log_density, whole.n_beams)
 
 
 def test_every_return_is_shared_out_but_for_the_outliers():

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Beams between the beams: what the neighbours in a ring tell of the gap between them.
+"""Beams between the beams of a single sweep, interpolated from their neighbours in the ring.
 
-Elements fitted to a single sweep know its beams and leave the space between them open; no other sweep fills it. So each
-beam is turned towards a neighbour, by less than half of the way. Where the two met something smooth, the range is that
-of the straight line through both returns; elsewhere the beam keeps its own, as the nearer one of two that disagree.
+Elements fitted to a single sweep know its beams and leave the space between them open; no other sweep fills it. So in
+each epoch every beam is turned towards a neighbour, by less than half of the way. Where the two met something smooth,
+the range is that of the straight line through both returns; elsewhere the beam keeps its own range.
 """
 
 from dataclasses import replace
@@ -13,21 +13,23 @@ from numpy.typing import NDArray
 
 from hedgerow.log import Log
 
-_WIDEST_GAP = 3.0  # medians; a wider one is a hole in the scan
-_STEEPEST = 5.0  # ranges of a smooth surface change by less than this times the step across it: 11 degrees of incidence
+_MAX_GAP = 3.0  # medians; a wider one is a hole in the scan
+_MAX_SLOPE = (
+    5.0  # ranges of a smooth surface change by less than this times the step across it: 11 degrees of incidence
+)
 
 
-def between(log: Log, rng: np.random.Generator) -> Log:
-    """Return the beams of one sweep, each turned towards its neighbour before or after it in the ring.
+def densify(log: Log, rng: np.random.Generator) -> Log:
+    """Return the beams of one sweep, each turned at random towards its neighbour before or after it in the ring.
 
     Args:
         log: beams in the order of firing.
-        rng: says which neighbour and how far, up to half of the way.
+        rng: draws which neighbour and how far, up to half of the way.
     """
     if len(log) == 0:
         return log
     turn = rng.uniform(-0.5, 0.5, len(log))
-    before, after = ring_neighbours(log)
+    before, after = find_ring_neighbours(log)
     other = np.where(turn < 0, before, after)
     share = np.abs(turn)
     direction = _mixed(log.beams.direction.astype(float), other, share)
@@ -40,13 +42,13 @@ def between(log: Log, rng: np.random.Generator) -> Log:
     return replace(log, beams=type(log.beams).trusted(beams), returns=type(log.returns)(range_m))
 
 
-def ring_neighbours(log: Log) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def find_ring_neighbours(log: Log) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the numbers of the beams before and after each in its ring; its own where there is none near."""
     order = np.argsort(log.beams.ring, kind="stable")
     one, next_one = order[:-1], order[1:]
     apart = _apart(log, one, next_one)
     pair = (log.beams.ring[one] == log.beams.ring[next_one]) & (apart > 0)
-    pair &= apart <= _WIDEST_GAP * np.median(apart[pair]) if pair.any() else False
+    pair &= apart <= _MAX_GAP * np.median(apart[pair]) if pair.any() else False
     before, after = np.arange(len(log)), np.arange(len(log))
     before[next_one[pair]], after[one[pair]] = one[pair], next_one[pair]
     return before, after
@@ -59,7 +61,7 @@ def _ranges(log: Log, other: NDArray[np.int64], share: NDArray[np.float64]) -> N
     both = np.isfinite(own_m) & np.isfinite(other_m)
     with np.errstate(invalid="ignore"):  # inf - inf and 0 * inf: no return, and not smooth
         step_m = _apart(log, np.arange(len(log)), other) * own_m
-        smooth = both & (np.abs(own_m - other_m) <= _STEEPEST * step_m)
+        smooth = both & (np.abs(own_m - other_m) <= _MAX_SLOPE * step_m)
     inverse = (1 - share) / own_m + share / other_m
     return np.where(smooth, 1 / np.where(smooth, inverse, 1), own_m)
 

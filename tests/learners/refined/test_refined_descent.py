@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slopes of the simulation's cost: against differences of a slow oracle, and the same bits however the work is cut."""
+"""The gradient of the cost: against differences of a slow oracle, and the same bits however the work is cut."""
 
 from dataclasses import replace
 
@@ -9,15 +9,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import foldnorm, norm
 
 import hedgerow as hr
-from hedgerow.learners.descent import Descent, prior_slope
 from hedgerow.learners.permeability import scene_of
-from hedgerow.learners.quality import QualityCounter
-from hedgerow.learners.ray_sums import RayModel
-from hedgerow.learners.verdict import QualityWeights, Verdict
+from hedgerow.learners.refined.descent import Adam, prior_slope
+from hedgerow.learners.refined.score import CostEvaluator, CostWeights, RayModel, Score
 from hedgerow.world.elements import Gaussians
 
 MODEL = RayModel(min_range_m=0.5, max_range_m=30.0, min_sigma_m=0.01, outlier_share=0.01)
-WEIGHTS = QualityWeights(error_nat_per_m=0.7, lost_hit_nat=3.0, false_hit_nat=2.0)
+WEIGHTS = CostWeights(error_nat_per_m=0.7, lost_hit_nat=3.0, false_hit_nat=2.0)
 
 
 LAWS = pytest.mark.parametrize("law", ["extinction", "depth"])
@@ -77,27 +75,27 @@ def slow_scores(gaussians, log):
 
 
 def slow_cost(gaussians, log):
-    return Verdict.of(slow_scores(gaussians, log), log).cost(WEIGHTS) * len(log)
+    return Score.of(slow_scores(gaussians, log), log).cost(WEIGHTS) * len(log)
 
 
 @LAWS
 def test_scores_are_those_of_a_slow_oracle(law):
     gaussians, log = some_gaussians(law), some_log(400)
-    _, verdict = QualityCounter(gaussians, MODEL, WEIGHTS).slopes(log)
-    slow = Verdict.of(slow_scores(gaussians, log), log)
-    assert_allclose(verdict.cost(WEIGHTS), slow.cost(WEIGHTS), rtol=1e-4)  # the core works in float32
+    _, score = CostEvaluator(gaussians, MODEL, WEIGHTS).evaluate(log)
+    slow = Score.of(slow_scores(gaussians, log), log)
+    assert_allclose(score.cost(WEIGHTS), slow.cost(WEIGHTS), rtol=1e-4)  # the core works in float32
     assert_allclose(
-        [verdict.nll, verdict.hits_found, verdict.misses_found, verdict.error_m],
+        [score.nll, score.hits_found, score.misses_found, score.error_m],
         [slow.nll, slow.hits_found, slow.misses_found, slow.error_m],
         rtol=3e-4,
     )
 
 
-def test_the_verdict_tells_the_chance_of_no_return():
+def test_the_score_tells_the_chance_of_no_return():
     gaussians, log = some_gaussians(), some_log(20_000)
     fired = hr.SceneWorld(scene_of((gaussians,)), min_range_m=0.5, max_range_m=30.0).fire(log.beams, 5)
-    _, verdict = QualityCounter(gaussians, MODEL, WEIGHTS).slopes(log)
-    missing = verdict.n_hits * (1 - verdict.hits_found) + verdict.n_misses * verdict.misses_found
+    _, score = CostEvaluator(gaussians, MODEL, WEIGHTS).evaluate(log)
+    missing = score.n_hits * (1 - score.hits_found) + score.n_misses * score.misses_found
     # Five sigma of 20,000 coins.
     assert (~fired.returns.hit).mean() == pytest.approx(missing / len(log), abs=5 * 0.5 / np.sqrt(20_000))
 
@@ -118,7 +116,7 @@ def stepped(gaussians, v, shape, s):
 @pytest.mark.parametrize("kind", ["mean", "shape", "stop"])
 def test_slopes_are_differences_of_the_slow_cost(kind, law):
     gaussians, log = some_gaussians(law), some_log(400)
-    slope = QualityCounter(gaussians, MODEL, WEIGHTS).slopes(log)[0].slope
+    slope = CostEvaluator(gaussians, MODEL, WEIGHTS).evaluate(log)[0].slope
     rng = np.random.default_rng(2)
     for element in range(0, 12, 3):
         v, shape, s = np.zeros((12, 3)), np.zeros((12, 3, 3)), np.zeros(12)
@@ -134,17 +132,17 @@ def test_slopes_are_differences_of_the_slow_cost(kind, law):
             expected = slope[element, 9]
         h = 1e-5
         up, down = (slow_cost(stepped(gaussians, x * v, x * shape, x * s), log) for x in (h, -h))
-        # Verdicts count in steps of 2^-20, a beam each: an error of 400 / 2^20 / 2 / h at the very worst, 1 as a rule.
+        # Scores count in steps of 2^-20, a beam each: an error of 400 / 2^20 / 2 / h at the very worst, 1 as a rule.
         assert_allclose(expected, (up - down) / (2 * h), rtol=2e-3, atol=2.0)
 
 
 def test_threads_and_partitions_do_not_change_a_bit():
-    counter, log = QualityCounter(some_gaussians(), MODEL, WEIGHTS), some_log()
-    slopes, verdict = counter.slopes(log, threads=1)
-    halves = [counter.slopes(log[:1234], threads=2), counter.slopes(log[1234:], threads=2)]
-    assert_array_equal(slopes.table, (halves[0][0] + halves[1][0]).table)
-    assert verdict == halves[0][1] + halves[1][1]
-    assert counter.slopes(log[:0])[1] == Verdict()
+    evaluator, log = CostEvaluator(some_gaussians(), MODEL, WEIGHTS), some_log()
+    gradient, score = evaluator.evaluate(log, threads=1)
+    halves = [evaluator.evaluate(log[:1234], threads=2), evaluator.evaluate(log[1234:], threads=2)]
+    assert_array_equal(gradient.table, (halves[0][0] + halves[1][0]).table)
+    assert score == halves[0][1] + halves[1][1]
+    assert evaluator.evaluate(log[:0])[1] == Score()
 
 
 def test_the_slope_of_the_prior_is_that_of_its_density():
@@ -172,12 +170,12 @@ def test_descent_lowers_the_cost_and_leaves_what_it_does_not_see():
     true, log = some_gaussians(), some_log()
     far = replace(true[:1], mean_m=true.mean_m[:1] + np.array([0, 500, 0]))
     gaussians = Gaussians.joined([replace(true, mean_m=true.mean_m + 0.05, stop=true.stop / 3), far])
-    descent, costs = Descent(13, 0.03, 0.1), []
+    adam, costs = Adam(13, 0.03, 0.1), []
     for number in range(30):
-        slopes, verdict = QualityCounter(gaussians, MODEL, WEIGHTS).slopes(log)
-        costs.append(verdict.cost(WEIGHTS))
-        gaussians = descent.step(gaussians, slopes.slope, np.sqrt(1 - number / 30))
-    _, truth = QualityCounter(true, MODEL, WEIGHTS).slopes(log)
+        gradient, score = CostEvaluator(gaussians, MODEL, WEIGHTS).evaluate(log)
+        costs.append(score.cost(WEIGHTS))
+        gaussians = adam.step(gaussians, gradient.slope, np.sqrt(1 - number / 30))
+    _, truth = CostEvaluator(true, MODEL, WEIGHTS).evaluate(log)
     assert costs[-1] < costs[0] - 0.5
     assert costs[-1] < truth.cost(WEIGHTS) + 0.01  # the truth need not have the least cost on these very beams
     assert_array_equal(gaussians.mean_m[12], far.mean_m[0])
@@ -188,7 +186,7 @@ def test_a_step_keeps_covariances_above_their_floor():
     gaussians = some_gaussians()
     slope = np.zeros((12, 10))
     slope[:, [3, 5, 8]] = 1e6
-    descent = Descent(12, 0.5, 0.1)
+    adam = Adam(12, 0.5, 0.1)
     for _ in range(60):
-        gaussians = descent.step(gaussians, slope, 1.0)
+        gaussians = adam.step(gaussians, slope, 1.0)
     assert_allclose(np.linalg.eigvalsh(gaussians.covariance_m2), 1e-4, rtol=1e-6)  # all the way down to 1 cm

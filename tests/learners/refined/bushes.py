@@ -7,7 +7,7 @@ import numpy as np
 
 import hedgerow as hr
 from hedgerow.learners.permeability import scene_of
-from hedgerow.learners.ray_sums import RayModel
+from hedgerow.learners.refined.score import RayModel
 from hedgerow.world.elements import Gaussians
 
 MODEL = RayModel(min_range_m=0.0, max_range_m=30.0, outlier_share=0.001)
