@@ -30,7 +30,7 @@ class RowError(InputError):
 
     def __init__(self, name: str, row: int, problem: str) -> None:
         """Say that row `row` of `name` has a problem."""
-        super().__init__(f"{name}: row {row} {problem}")
+        super().__init__(name, f"row {row} {problem}")
         self.name, self.row, self.problem = name, row, problem
 
     def __reduce__(self) -> tuple[type[Self], tuple[str, int, str]]:

@@ -6,12 +6,12 @@ Points are sorted by position, so the order and the partitions of the log change
 """
 
 from collections.abc import Callable
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
 
+from hedgerow.base.parameters import NotNegative, Parameters, Positive
 from hedgerow.errors import InputError
 from hedgerow.learners.normals import estimate_normals
 from hedgerow.learners.parts import Parts
@@ -20,24 +20,20 @@ from hedgerow.world.elements import Points
 from hedgerow.world.noise import SurfaceNoise
 
 Progress = Callable[[int], object]
-Length = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Sigma = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-class PointsParameters(BaseModel):
+class PointsParameters(Parameters):
     """How points are remembered and seen."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-    reach_m: Length = 0.01
+    reach_m: Positive = 0.01
     """A beam sees points up to this far off its line (d_max in 000). More fattens objects, less opens holes."""
     pick: Literal["nearest", "first"] = "nearest"
     """Which point gives the range: the nearest to the beam's line (000), or the first along it (001)."""
-    normal_radius_m: Length = 0.4
+    normal_radius_m: Positive = 0.4
     """Points within it define a point's normal."""
-    sigma0_m: Sigma = 0.015
+    sigma0_m: NotNegative = 0.015
     """Range noise at normal incidence; 000 takes what it fitted to its surfaces, for an HDL-64E this."""
-    sigma_a_m: Sigma = 0.0014
+    sigma_a_m: NotNegative = 0.0014
     """How the noise grows with the incidence angle; likewise."""
 
 

@@ -123,6 +123,5 @@ def _trajectories(file: SceneFile, source: Source, built: Built) -> dict[str, Tr
         try:
             made[name] = make_pass(spec, built.terrain, built.trail)
         except InputError as error:
-            field, _, said = str(error).partition(": ")
-            raise source.error(("trajectories", name, field), said) from None
+            raise source.error(("trajectories", name, error.field), error.said) from None
     return made

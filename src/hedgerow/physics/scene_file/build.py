@@ -187,8 +187,7 @@ class Builder:
             self._built.n_gaussians += thing.n_gaussians * len(places)
 
     def _refusal(self, place: tuple[str, ...], error: InputError) -> FileError:
-        field, _, said = str(error).partition(": ")
-        return self._source.error((*place, field), said)
+        return self._source.error((*place, error.field), error.said)
 
 
 def _of_grass(plant: Plant, parameters: PatchParameters, density_per_m2: float) -> Grow:
