@@ -15,6 +15,8 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from hedgerow.errors import InputError
 
+Array = NDArray[np.float64]
+"""Of any shape."""
 Index = slice | NDArray[np.integer] | NDArray[np.bool_] | Sequence[int] | Sequence[bool]
 Numbers = int | range | Sequence[int] | NDArray[np.integer]
 """Sweep or ring numbers: one, a range, or a list of them."""

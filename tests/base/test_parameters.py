@@ -59,7 +59,7 @@ class Site(Parameters):
     """From side to side."""
     group: Group = Group()
     """The lasers."""
-    shapes: dict[str, Annotated[Box | Ball, Field(discriminator="kind")]] = {}
+    shapes: dict[str, Annotated[Box | Ball, Field(discriminator="kind")]] = Field(default={})
     """By name."""
     place: Positive | dict[int, Positive] = 1.0
     """One for all, or one for each."""

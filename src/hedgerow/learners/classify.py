@@ -11,7 +11,6 @@ road only costs memory; called a surface, grass becomes a wall. So what is in do
 """
 
 import tomllib
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -28,8 +27,8 @@ from hedgerow.learners import thinning
 from hedgerow.learners.parts import Parts
 from hedgerow.learners.statistics import require_points
 from hedgerow.log import Log
+from hedgerow.progress import Progress, counted, of_beams, one
 
-Progress = Callable[[int], object]
 Score = Annotated[float, Field(ge=0, le=1 / 3)]
 MAX_SCORE = 1 / 3
 """Sphericalness of a ball."""
@@ -195,15 +194,13 @@ def learn_volume_map(
     ) as store:
         n_beams = _read(parts, store)
         tiles = store.tiles()
-        for done, tile in enumerate(tiles, 1):
+        for tile in counted(tiles, of_beams(progress, n_beams, len(tiles)), one):
             grains = store.grains(tile)
             # The halo has a say but belongs to the tiles beside; the same sum as in the store, or voxels get lost.
             own = (np.floor((grains["voxel"][:, :2] + 0.5) * chosen.voxel_m / tile_m) == tile).all(axis=1)
             if own.any():
                 voxels.append(grains["voxel"][own])
                 is_volume.append(_grains_are_volume(grains, chosen, threads)[own])
-            if progress is not None:
-                progress(n_beams * done // len(tiles))
     return _map(np.concatenate(voxels), np.concatenate(is_volume), chosen.voxel_m)
 
 

@@ -5,7 +5,6 @@ The model is the points, so its memory grows with the log: 48 bytes per return, 
 Points are sorted by position, so the order and the partitions of the log change nothing.
 """
 
-from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
@@ -16,10 +15,9 @@ from hedgerow.errors import InputError
 from hedgerow.learners.normals import estimate_normals
 from hedgerow.learners.parts import Parts
 from hedgerow.log import Log
+from hedgerow.progress import Progress, counted
 from hedgerow.world.elements import Points
 from hedgerow.world.noise import SurfaceNoise
-
-Progress = Callable[[int], object]
 
 
 class PointsParameters(Parameters):
@@ -59,14 +57,12 @@ def learn_points(parts: Parts, parameters: PointsParameters = DEFAULTS, *, progr
     returns: list[tuple[NDArray[np.float64], NDArray[np.float32], NDArray[np.float32], NDArray[np.uint16]]] = []
     map_origin_m: NDArray[np.float64] | None = None
     n_beams = 0
-    for log in parts():
+    for log in counted(parts(), progress):
         if map_origin_m is not None and not np.array_equal(log.map_origin_m, map_origin_m):
             raise InputError(f"map_origin_m: parts have {map_origin_m.tolist()} and {log.map_origin_m.tolist()}")
         map_origin_m = log.map_origin_m
         returns.append(_returns_of(log))
         n_beams += len(log)
-        if progress is not None:
-            progress(n_beams)
     if n_beams == 0:
         raise InputError("log: is empty; there is nothing to learn from")
     position_m, toward, intensity, label = (np.concatenate(columns) for columns in zip(*returns, strict=True))

@@ -27,10 +27,10 @@ from hedgerow.errors import InputError
 from hedgerow.learners import thinning
 from hedgerow.learners.normals import grain_normals
 from hedgerow.learners.parts import Parts
+from hedgerow.progress import Progress, counted, of_beams, one
 from hedgerow.world.elements import Triangles
 from hedgerow.world.labels import LabelCounts
 
-Progress = Callable[[int], object]
 Keep = Callable[[NDArray[np.float64]], NDArray[np.bool_]]
 """From (M, 3) points, map frame, to the mask of those to use."""
 
@@ -140,10 +140,8 @@ def learn_surface(
         n_beams = _read(parts, store, keep)
         meshes: list[Triangles] = []
         tiles = store.tiles()
-        for done, tile in enumerate(tiles, 1):
+        for tile in counted(tiles, of_beams(progress, n_beams, len(tiles)), one):
             meshes.append(_tile_surface(store.grains(tile), tile, chosen, threads))
-            if progress is not None:
-                progress(n_beams * done // len(tiles))
     return Triangles.joined(meshes) if meshes else Triangles.plain(np.zeros((0, 3, 3)))
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.arrays import Array
 from hedgerow.frames import Pose
 from hedgerow.io.figure import new_figure, save_figure
 from hedgerow.physics.site import Site, load_site
@@ -21,7 +22,6 @@ from hedgerow.sensor import Sensor
 N_PLACES = 91
 BIN_M = 0.02
 SMOOTH_M = 0.04  # standard deviation of the curve's kernel
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

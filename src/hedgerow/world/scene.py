@@ -4,7 +4,6 @@
 A thin, checked wrapper over the native scene (`hedgerow._core`). Every world is made of one.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,9 @@ from numpy.typing import NDArray
 from hedgerow import arrays
 from hedgerow.errors import InputError
 from hedgerow.log import Beams
+from hedgerow.progress import Progress
 from hedgerow.world.assembly import Assembly
 from hedgerow.world.hits import Hits, Pierced
-
-Progress = Callable[[int], object]
-"""Called now and then with the number of beams done."""
 
 
 class Scene(Assembly):

@@ -4,9 +4,9 @@
 from typing import Annotated, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from hedgerow.arrays import Array
 from hedgerow.base.parameters import NotNegative
 from hedgerow.errors import InputError
 from hedgerow.physics.piece import Piece
@@ -25,8 +25,6 @@ from hedgerow.physics.plants.crown import Crown, CrownShape
 from hedgerow.physics.plants.parameters import MAX_STEMS, Metres
 from hedgerow.physics.plants.woody import WoodyParameters, children, trunk
 from hedgerow.physics.shapes import joined
-
-Array = NDArray[np.float64]
 
 
 class ConiferParameters(WoodyParameters):

@@ -9,17 +9,15 @@ from importlib import import_module
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from hedgerow.arrays import Array
 from hedgerow.base.parameters import NotNegative, Share
 from hedgerow.errors import InputError
 from hedgerow.physics.piece import Piece
 from hedgerow.physics.plants.parameters import MAX_STEMS, Angle, Metres, PerSquareMetre, PlantParameters
 from hedgerow.physics.plants.strips import arc_spines, scaled_to_area
 from hedgerow.physics.shapes import Mesh
-
-Array = NDArray[np.float64]
 
 
 class PatchParameters(PlantParameters):

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from hedgerow.arrays import Array
 from hedgerow.base.parameters import NotNegative
 from hedgerow.errors import InputError
 from hedgerow.physics.piece import Piece
@@ -26,7 +27,6 @@ from hedgerow.physics.plants.foliage import LeafTriangles
 from hedgerow.physics.plants.parameters import MAX_STEMS, Metres, PlantParameters
 from hedgerow.physics.shapes import joined
 
-Array = NDArray[np.float64]
 BREAST_M = 1.3
 """Height at which foresters measure the diameter of a stem."""
 LEAVES_PER_TWIG = 12

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.arrays import Array
 from hedgerow.errors import FileError, InputError
 from hedgerow.physics.piece import Piece, n_triangles
 from hedgerow.physics.plants import PLANTS
@@ -26,7 +27,6 @@ from hedgerow.physics.scene_file.walls import wall_mesh
 from hedgerow.physics.terrain import Terrain
 from hedgerow.world.scene import Scene
 
-Array = NDArray[np.float64]
 Stages = Callable[[str, int, int], object]
 """Called with a stage, how much of it is done, and how much there is."""
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.arrays import Array
 from hedgerow.physics.piece import Piece
 from hedgerow.physics.plants.grass import PatchParameters
 from hedgerow.physics.plants.plant import Plant
@@ -15,7 +16,6 @@ from hedgerow.physics.scene_file.placing import ScatterSpec
 from hedgerow.physics.scene_file.scatter import transforms
 from hedgerow.physics.shapes import Mesh, joined
 
-Array = NDArray[np.float64]
 _GROUNDED_M = 0.01
 """What reaches down to here stands on the ground."""
 
