@@ -6,7 +6,7 @@ import re
 
 from rich.console import Console
 
-from hedgerow.progress import stage_bar
+from hedgerow.progress import counted, of_beams, one, stage_bar
 
 
 def shown(n_stages, terminal=True):
@@ -32,3 +32,21 @@ def test_every_stage_leaves_one_line_and_the_last_is_in_sight():
 
 def test_nothing_is_shown_where_nobody_watches():
     assert shown(3, terminal=False)[1] == ""
+
+
+def test_progress_counts_beams_after_each_sweep():
+    events = []
+    for sweep in counted(["aaa", "", "bb"], events.append):
+        events.append(sweep)
+    assert events == ["aaa", 3, "", 3, "bb", 5]
+
+
+def test_progress_counts_things_and_the_beams_that_they_stand_for():
+    events = []
+    assert list(counted("abc", of_beams(events.append, 100, 3), one)) == ["a", "b", "c"]
+    assert events == [33, 66, 100]
+
+
+def test_nobody_has_to_watch():
+    assert of_beams(None, 100, 3) is None
+    assert list(counted(["a"], None)) == ["a"]

@@ -15,6 +15,8 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from hedgerow.errors import InputError
 
+Array = NDArray[np.float64]
+"""Of any shape."""
 Index = slice | NDArray[np.integer] | NDArray[np.bool_] | Sequence[int] | Sequence[bool]
 Numbers = int | range | Sequence[int] | NDArray[np.integer]
 """Sweep or ring numbers: one, a range, or a list of them."""
@@ -30,7 +32,7 @@ class RowError(InputError):
 
     def __init__(self, name: str, row: int, problem: str) -> None:
         """Say that row `row` of `name` has a problem."""
-        super().__init__(f"{name}: row {row} {problem}")
+        super().__init__(name, f"row {row} {problem}")
         self.name, self.row, self.problem = name, row, problem
 
     def __reduce__(self) -> tuple[type[Self], tuple[str, int, str]]:

@@ -2,8 +2,15 @@
 """What Hedgerow raises when the input, not the code, is at fault.
 
 Every message says what is wrong, where, and what to do. The command line prints it and exits with 2; anything
-else that reaches the user is a bug and shows its traceback.
+else that reaches the user is a bug and shows its traceback. Who handles an error reads its attributes, never its text.
+All of them can be pickled, so that they may come back from another process.
 """
+
+from collections.abc import Sequence
+from typing import Self
+
+Location = Sequence[int | str]
+"""Where in a table of values: names of tables and fields, numbers of list entries."""
 
 
 class HedgerowError(Exception):
@@ -12,6 +19,41 @@ class HedgerowError(Exception):
 
 class InputError(HedgerowError, ValueError):
     """An argument or array has the wrong type, shape or value."""
+
+    field: str
+    """What is wrong: the name of an argument, a column, a parameter."""
+    said: str
+    """What is wrong with it, and what to do."""
+
+    def __init__(self, field: str, said: str | None = None) -> None:
+        """Say what is wrong with a field."""
+        if said is None:  # to go, once every call has two arguments
+            field, _, said = field.partition(": ")
+        super().__init__(field, said)
+        self.field, self.said = field, said
+
+    def __str__(self) -> str:
+        """Return the sentence."""
+        return f"{self.field}: {self.said}"
+
+
+class ParameterError(InputError):
+    """A value in a table of parameters is wrong; it remembers where, so that a file reader can name the line."""
+
+    def __init__(self, location: Location, said: str, owner: str = "") -> None:
+        """Say what is wrong at a place.
+
+        Args:
+            location: the place, from the outermost table inwards.
+            said: what is wrong there.
+            owner: what to call the table itself, should the place be no field of it but the whole.
+        """
+        super().__init__(dotted(location) or owner, said)
+        self.location, self.owner = tuple(location), owner
+
+    def __reduce__(self) -> tuple[type[Self], tuple[Location, str, str]]:
+        """Let it pass between processes, which would otherwise call it with the field for a location."""
+        return type(self), (self.location, self.said, self.owner)
 
 
 class FileError(HedgerowError):
@@ -24,3 +66,11 @@ class MissingPackage(HedgerowError, ImportError):
 
 class SocketError(HedgerowError):
     """A port is taken, or nobody answers at an address."""
+
+
+def dotted(location: Location) -> str:
+    """Write a place as `table.field[2]`."""
+    text = ""
+    for part in location:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text

@@ -1,16 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A progress bar for long work; silent where nobody watches."""
+"""Progress of long work: counted by the loop that does it, shown as a bar; silent where nobody watches."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from time import monotonic
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from rich.console import Console
-from rich.markup import escape
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Progress = Callable[[int], object]
+"""Called with how much is done."""
+Thing = TypeVar("Thing")
+
+
+def counted(things: Iterable[Thing], progress: Progress | None, amount: Callable[[Any], int] = len) -> Iterator[Thing]:
+    """Give each thing in turn, and report how much is done each time that the loop asks for the next.
+
+    Args:
+        things: sweeps or parts of a log, or whatever is gone through.
+        progress: called after each with what is done so far; None if nobody watches.
+        amount: how much a thing is worth. Default: its length, for a log its beams.
+    """
+    done = 0
+    for thing in things:
+        yield thing
+        done += amount(thing)
+        if progress is not None:
+            progress(done)
+
+
+def of_beams(progress: Progress | None, n_beams: int, n_things: int) -> Progress | None:
+    """Return a progress that is told of things done and reports the beams they stand for; each for as many."""
+    return None if progress is None else lambda done: progress(n_beams * done // n_things)
+
+
+def one(_: object) -> int:
+    """Return 1: the `amount` for counting things by their number."""
+    return 1
 
 
 @contextmanager
-def progress_bar(title: str, total: int | None, console: Console | None = None) -> Generator[Callable[[int], None]]:
+def progress_bar(title: str, total: int | None, console: "Console | None" = None) -> Generator[Callable[[int], None]]:
     """Show a bar while the block runs, on a terminal only.
 
     Args:
@@ -21,12 +52,14 @@ def progress_bar(title: str, total: int | None, console: Console | None = None) 
     Returns:
         A function to call with how much is done.
     """
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
 
     shown = console or Console(stderr=True)
     share = (TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn()) if total is not None else ()
     columns = (TextColumn("{task.description}"), BarColumn(), *share)
-    with Progress(*columns, console=shown, transient=True, disable=not shown.is_terminal) as bar:
+    with Bar(*columns, console=shown, transient=True, disable=not shown.is_terminal) as bar:
         task = bar.add_task(title, total=total)
 
         def done(amount: int) -> None:
@@ -36,20 +69,23 @@ def progress_bar(title: str, total: int | None, console: Console | None = None) 
 
 
 @contextmanager
-def stage_bar(console: Console | None = None) -> Generator[Callable[[str, int, int], None]]:
+def stage_bar(console: "Console | None" = None) -> Generator[Callable[[str, int, int], None]]:
     """Show a bar for the running stage and a line for each that is over, on a terminal only.
 
     Returns:
         A function to call with the stage, how much of it is done, and how much there is.
     """
-    from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import BarColumn, TaskID, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
     from rich.table import Column
 
     shown = console or Console(stderr=True)
     # What a stage tells may be long: it comes last, where nothing but itself can be cut off.
     name = TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"))
     columns = (BarColumn(bar_width=20), TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn(), name)
-    with Progress(*columns, console=shown, expand=True, transient=True, disable=not shown.is_terminal) as bar:
+    with Bar(*columns, console=shown, expand=True, transient=True, disable=not shown.is_terminal) as bar:
         running: dict[str, tuple[TaskID, float]] = {}
 
         def over() -> None:

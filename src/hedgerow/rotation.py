@@ -6,12 +6,11 @@ matrix", 1978 (conversion without cancellation); Shoemake, "Animating rotation w
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from hedgerow.arrays import Array
 
 
-def multiply(left: Floats, right: Floats) -> Floats:
+def multiply(left: Array, right: Array) -> Array:
     """Return the product of (..., 4) quaternions: turn by `right` first, then by `left`."""
     (ax, ay, az, aw), (bx, by, bz, bw) = np.moveaxis(left, -1, 0), np.moveaxis(right, -1, 0)
     return np.stack(
@@ -25,24 +24,24 @@ def multiply(left: Floats, right: Floats) -> Floats:
     )
 
 
-def conjugate(quaternion: Floats) -> Floats:
+def conjugate(quaternion: Array) -> Array:
     """Return the inverse of (..., 4) unit quaternions."""
     return quaternion * np.array([-1.0, -1.0, -1.0, 1.0])
 
 
-def rotate(quaternion: Floats, vectors: Floats) -> Floats:
+def rotate(quaternion: Array, vectors: Array) -> Array:
     """Turn (..., 3) vectors by (..., 4) unit quaternions."""
     axis, w = quaternion[..., :3], quaternion[..., 3:]
     twice = 2 * np.cross(axis, vectors)
     return vectors + w * twice + np.cross(axis, twice)
 
 
-def normalise(quaternion: Floats) -> Floats:
+def normalise(quaternion: Array) -> Array:
     """Return (..., 4) quaternions scaled to unit length."""
     return quaternion / np.linalg.norm(quaternion, axis=-1, keepdims=True)
 
 
-def to_matrix(quaternion: Floats) -> Floats:
+def to_matrix(quaternion: Array) -> Array:
     """Return the (..., 3, 3) rotation matrices of (..., 4) unit quaternions."""
     x, y, z, w = np.moveaxis(quaternion, -1, 0)
     rows = [
@@ -53,7 +52,7 @@ def to_matrix(quaternion: Floats) -> Floats:
     return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
 
 
-def from_matrix(matrix: Floats) -> Floats:
+def from_matrix(matrix: Array) -> Array:
     """Return the (..., 4) unit quaternions, w >= 0, of (..., 3, 3) rotation matrices."""
     m = matrix
     trace = np.trace(m, axis1=-2, axis2=-1)
@@ -79,14 +78,14 @@ def from_matrix(matrix: Floats) -> Floats:
     return np.where(quaternion[..., 3:] < 0, -quaternion, quaternion)
 
 
-def from_rpy(roll_rad: float, pitch_rad: float, yaw_rad: float) -> Floats:
+def from_rpy(roll_rad: float, pitch_rad: float, yaw_rad: float) -> Array:
     """Return the (4,) quaternion that turns by roll about x, then pitch about y, then yaw about z, fixed axes."""
     halves = np.array([roll_rad, pitch_rad, yaw_rad]) / 2
     turns = [np.append(np.sin(half) * axis, np.cos(half)) for half, axis in zip(halves, np.eye(3), strict=True)]
     return multiply(turns[2], multiply(turns[1], turns[0]))
 
 
-def short_way(start: Floats, end: Floats) -> tuple[Floats, Floats]:
+def short_way(start: Array, end: Array) -> tuple[Array, Array]:
     """Find the short way round from (N, 4) unit quaternions to others; q and -q are the same rotation.
 
     Returns:
@@ -100,7 +99,7 @@ def short_way(start: Floats, end: Floats) -> tuple[Floats, Floats]:
     return near, angle_rad
 
 
-def slerp(start: Floats, near: Floats, angle_rad: Floats, fraction: Floats) -> Floats:
+def slerp(start: Array, near: Array, angle_rad: Array, fraction: Array) -> Array:
     """Turn from `start` to `near` at constant rate.
 
     Args:

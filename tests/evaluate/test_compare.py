@@ -220,7 +220,7 @@ def test_a_world_in_the_place_of_the_real_log_is_refused():
     ("wrong", "message"),
     [
         ({"outlier_share": 0.0}, "outlier_share: .* greater than 0"),
-        ({"bearing_step": 1}, "bearing_step: unknown setting of compare; it has bearing_step_deg"),
+        ({"bearing_step": 1}, "bearing_step: compare has no such parameter; did you mean bearing_step_deg"),
         ({"range_step_m": float("nan")}, "range_step_m"),
     ],
 )

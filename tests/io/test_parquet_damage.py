@@ -130,7 +130,7 @@ def test_missing_values(path):
     column = pq.read_table(path).column("range_m").to_pylist()
     column[3] = None
     rewrite(path, range_m=pa.array(column, pa.float32()))
-    refused(path, "column 'range_m' has missing values")
+    refused(path, "column 'range_m': has missing values")
 
 
 def test_rows_sorted_by_range_no_longer_hold_the_returns_in_turn(tmp_path, log_maker):

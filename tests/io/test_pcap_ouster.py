@@ -184,7 +184,7 @@ def test_an_empty_capture_is_refused():
 
 def test_metadata_that_are_none_and_unknown_profiles_are_refused(tmp_path):
     path = ouster_pcap(tmp_path / "x.pcap", ouster_metadata(), [ranges()])
-    for text, match in (("{", "is no JSON"), ("[1]", "holds no table"), ("{}", "data_format: field required")):
+    for text, match in (("{", "is no JSON"), ("[1]", "holds no table"), ("{}", "data_format: missing")):
         path.with_suffix(".json").write_text(text)
         with pytest.raises(FileError, match=match):
             hr.open_log(path, static=True)

@@ -152,7 +152,10 @@ def test_a_ros_pose_is_answered_with_its_stamp(server, world, sensor):
         (b'{"id": "a", "pose": {"position_m": [0, 0, 1e300]}}', "pose.position_m[2]: input should be less than"),
         (b'{"id": "a", "pose": {"position_m": [0, 0, 0], "quaternion_xyzw": [0, 0, 0, 2]}}', "quaternion_xyzw"),
         (b'{"id": "a"}', "pose: missing"),
-        (b'{"id": "a", "pose": {"position_m": [0, 0, 0]}, "sede": 1}', "sede: unknown field"),
+        (
+            b'{"id": "a", "pose": {"position_m": [0, 0, 0]}, "sede": 1}',
+            "sede: a request has no such parameter; did you mean seed?",
+        ),
         (b'{"id": "a", "pose": {"position_m": [0, 0, 0]}, "seed": -1}', "seed: input should be greater than"),
         (b'{"id": "a", "pose": {"position_m": [0, 0, 0]}, "stamp_ns": 1e30}', "stamp_ns"),
         (b'{"id": "a", "pose": 3, "end": 4}', "pose"),

@@ -27,7 +27,7 @@ def refusal(tmp_path, old, new, build=False) -> str:
     ("old", "new", "start"),
     [
         ("relief_m = 2", "relief_m = -2", ", line 12: terrain.relief_m: input should be greater than or equal to 0"),
-        ("relief_m = 2", "height = 2", ", line 12: terrain.height: unknown field"),
+        ("relief_m = 2", "height = 2", ", line 12: terrain.height: a scene has no such parameter"),
         ("size_m = [60, 40]", "", ", line 9: terrain.size_m: missing"),
         ("size_m = [60, 40]", "size_m = [60]", ", line 11: terrain.size_m: list should have at least 2"),
         ("[0, 3], [30, 0]]", '[0, "x"], [30, 0]]', ", line 17: trail.path_m[1][1]: input should be a valid number"),
@@ -74,7 +74,7 @@ def refusal(tmp_path, old, new, build=False) -> str:
             'what = "crates"',
             ", line 54: objects.crates.what: there is no plant, mesh, shape or world",
         ),
-        ("step_m = [2, 0]", "step = [2, 0]", ", line 56: objects.crates.repeat.step_m: missing (1 more)"),
+        ("step_m = [2, 0]", "step = [2, 0]", ", line 56: objects.crates.repeat.step_m: missing; expected: "),
         ('count = "$n_bushes"', 'count = "$bushes"', ", line 60: scatter.bushes.count: no parameter 'bushes'; [parame"),
         ("n_bushes = 12", "n_bushes = 12\nm = 3", ', line 8: parameters.m: no field takes "$m"'),
         ("n_bushes = 12", "n_bushes = 1.5", ", line 60: scatter.bushes.count: input should be a valid integer"),
@@ -117,7 +117,7 @@ def refusal(tmp_path, old, new, build=False) -> str:
             ", line 25: meshes.m.file: 'a.txt' is no mesh",
         ),
         ("[labels.oddity]", "[worlds.w]\nfile = 'a.world'\n[labels.oddity]", ", line 25: worlds.w.file: "),
-        ("[trail]", "[tracks]", ", line 16: tracks: unknown field"),
+        ("[trail]", "[tracks]", ", line 16: tracks: a scene has no such parameter"),
     ],
 )
 def test_a_wrong_field_is_refused_with_its_line(tmp_path, old, new, start):

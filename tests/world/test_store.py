@@ -186,7 +186,7 @@ def test_worlds_of_format_1_with_one_label_each_still_load(tmp_path):
     read = load_world(path)
     assert all(same(read.tables[name], made.tables[name]) for name in made.tables)
     edit(path, "format = 1", "format = 2")
-    refused(path, "column 'labels' is missing")
+    refused(path, "column 'labels': is missing")
 
 
 def test_limits_of_memory_are_checked(path):

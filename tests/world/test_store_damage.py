@@ -125,15 +125,15 @@ def test_wrong_columns_and_values_in_a_tile_are_named(path):
     n = len(table)
     lists = pa.list_(pa.uint16())
     rows = {
-        "column 'stop' is missing": table.drop_columns(["stop"]),
-        "column 'mean_x_m' is float": with_column(table, "mean_x_m", table["mean_x_m"].cast("float32")),
+        "column 'stop': is missing": table.drop_columns(["stop"]),
+        "column 'mean_x_m': is float": with_column(table, "mean_x_m", table["mean_x_m"].cast("float32")),
         r"gaussians.mean_m: row 0 .* finite": with_column(table, "mean_x_m", pa.array(np.full(n, np.nan))),
-        "column 'labels' is missing": table.drop_columns(["labels"]),
-        "column 'label_counts' is list<.*float>": with_column(
+        "column 'labels': is missing": table.drop_columns(["labels"]),
+        "column 'label_counts': is list<.*float>": with_column(
             table, "label_counts", table["label_counts"].cast(pa.list_(pa.float32()))
         ),
-        "column 'labels' is .*, 1 missing": with_column(table, "labels", pa.array([None] + [[1]] * (n - 1), lists)),
-        "column 'labels' has lists with 1 missing values": with_column(
+        "column 'labels': is .*, 1 missing": with_column(table, "labels", pa.array([None] + [[1]] * (n - 1), lists)),
+        "column 'labels': has lists with 1 missing values": with_column(
             table, "labels", pa.array([[3, None]] + [[1]] * (n - 1), lists)
         ),
         "label_counts: row 2 has 2 entries, but labels has 1": with_lists(

@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
 
 from hedgerow import arrays
+from hedgerow.base.parameters import NotNegative, Positive, StrictParameters
 from hedgerow.errors import InputError
-from hedgerow.sensor.pattern_config import NotNegative, Part, Positive
 
 MAX_COST = 100.0
 """Cost of what cannot be crossed."""
@@ -26,7 +26,7 @@ Cell = tuple[int, int]
 """Row (northwards) and column (eastwards)."""
 
 
-class GridSettings(Part):
+class GridSettings(StrictParameters):
     """Size of the grid and cost of a cell."""
 
     cell_m: Positive = 0.5

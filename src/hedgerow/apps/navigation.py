@@ -20,16 +20,16 @@ from hedgerow import arrays
 from hedgerow.apps.cost_grid import CostGrid, GridSettings
 from hedgerow.apps.planner import plan
 from hedgerow.apps.vehicle import STAND, Command, Ground, Motion, VehicleSettings, follow, move, stand_on
+from hedgerow.base.parameters import Positive, StrictParameters
 from hedgerow.errors import InputError
 from hedgerow.frames import Pose, Trajectory
 from hedgerow.log import Log
 from hedgerow.sensor import Sensor
-from hedgerow.sensor.pattern_config import Part, Positive
 from hedgerow.simulate import fire_sweep
 from hedgerow.world import World
 
 
-class NavigationSettings(Part):
+class NavigationSettings(StrictParameters):
     """The robot and its task; defaults as in 003 where it says."""
 
     grid: GridSettings = GridSettings()

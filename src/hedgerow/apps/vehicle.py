@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow import arrays
+from hedgerow.base.parameters import Positive, StrictParameters
 from hedgerow.errors import InputError
 from hedgerow.frames import Pose
-from hedgerow.sensor.pattern_config import Part, Positive
 
 Ground = Callable[[NDArray[np.float64], NDArray[np.float64]], ArrayLike]
 """Height of the ground [m] at arrays of x and y, map frame [m]."""
 
 
-class VehicleSettings(Part):
+class VehicleSettings(StrictParameters):
     """A passenger-sized vehicle; 003 gives only its speed."""
 
     max_speed_mps: Positive = 2.0

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The application that commands register with, and how they print."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cyclopts import App, Group
@@ -50,7 +50,7 @@ def print_pairs(pairs: Iterable[tuple[str, str]]) -> None:
     out.print(table)
 
 
-def print_table(columns: tuple[str, ...], rows: list[list[str]]) -> None:
+def print_table(columns: tuple[str, ...], rows: Sequence[Sequence[str]]) -> None:
     """Print rows under headings."""
     # By hand: a rich table folds its cells to 80 columns when the output is piped.
     table = [list(columns), *rows]

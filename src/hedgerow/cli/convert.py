@@ -137,7 +137,7 @@ def _print_formats() -> None:
     print_table(
         ("option", "for", "meaning"),
         [
-            [name, ", ".join(each.name for each in FORMATS if name in each.options), about.replace("\n", " ")]
-            for name, about in ((key, field.description or "") for key, field in ReadOptions.model_fields.items())
+            [row.name, ", ".join(each.name for each in FORMATS if row.name in each.options), row.meaning]
+            for row in ReadOptions.rows()
         ],
     )

@@ -101,16 +101,15 @@ def _recorded(site: "Site", sensor: "Sensor", name: str, folder: Path, n_sweeps:
     """Record a pass of the scene to a file, a sweep at a time."""
     import hedgerow as hr
     from hedgerow.io.parquet import LogWriter
-    from hedgerow.progress import progress_bar
+    from hedgerow.progress import counted, one, progress_bar
     from hedgerow.reproduce.recording import REALITY, record_drive
 
     path = folder / f"{name}.parquet"
     way = site.trajectories[name]
     with progress_bar(f"{name} drive", n_sweeps) as progress, LogWriter(path) as writer:
         drive = record_drive(site.world(REALITY), sensor, way, n_sweeps, seed, span_s=SPAN_S, noise_m=NOISE_M)
-        for number, sweep in enumerate(drive):
+        for sweep in counted(drive, progress, one):
             writer.append(sweep)
-            progress(number + 1)
     out.print(f"  wrote {path}")
     return hr.open_log(path)
 

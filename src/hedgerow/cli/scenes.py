@@ -71,9 +71,7 @@ def plants(kind: str | None = None, /) -> None:
         return
     if kind not in PLANTS:
         raise InputError(f"{kind}: there is no such plant; there are {', '.join(PLANTS)}")
-    fields = PLANTS[kind].parameters.model_fields
-    rows = [[key, str(field.default), (field.description or "").replace("\n", " ")] for key, field in fields.items()]
-    print_table(("parameter", "default", "meaning"), rows)
+    print_table(("parameter", "default", "meaning"), PLANTS[kind].parameters.rows())
 
 
 @app.command

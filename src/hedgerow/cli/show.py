@@ -66,6 +66,7 @@ def models(name: str | None = None, /) -> None:
     name
         for example voxel
     """
+    from hedgerow.base.parameters import rows
     from hedgerow.errors import InputError
     from hedgerow.learners.models import MODELS
 
@@ -75,6 +76,4 @@ def models(name: str | None = None, /) -> None:
         return
     if name not in MODELS:
         raise InputError(f"{name}: there is no such model; there are {', '.join(MODELS)}")
-    fields = MODELS[name].parameters.model_fields
-    rows = [[key, str(field.default), (field.description or "").replace("\n", " ")] for key, field in fields.items()]
-    print_table(("parameter", "default", "meaning"), rows)
+    print_table(("parameter", "default", "meaning"), rows(MODELS[name].parameters))

@@ -3,17 +3,13 @@
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
-from hedgerow.errors import InputError
-
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+from hedgerow.base.parameters import Parameters, Positive
 
 
-class CompareSettings(BaseModel):
+class CompareSettings(Parameters):
     """How two logs are compared; the defaults are those of papers 000 and 001."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     bearing_step_deg: Annotated[float, Field(ge=0.045, le=10)] = 0.09
     """Width of a beam direction of a standing sensor: the encoder of an HDL-64E (000 §6.1.2)."""
@@ -39,13 +35,4 @@ def settings_from(values: dict[str, Any]) -> CompareSettings:
     Raises:
         InputError: unknown name or value out of bounds; names it.
     """
-    try:
-        return CompareSettings(**values)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        name = ".".join(str(part) for part in first["loc"])
-        if first["type"] == "extra_forbidden":
-            known = ", ".join(CompareSettings.model_fields)
-            raise InputError(f"{name}: unknown setting of compare; it has {known}") from None
-        message = first["msg"][0].lower() + first["msg"][1:]
-        raise InputError(f"{name}: {message}, found {first['input']!r}") from None
+    return CompareSettings.parse(values, "compare")

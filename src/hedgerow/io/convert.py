@@ -13,6 +13,7 @@ from hedgerow.errors import FileError
 from hedgerow.frames import Trajectory
 from hedgerow.io import open_sink
 from hedgerow.io.source import LogSource, SweepSource
+from hedgerow.progress import counted, one
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +55,10 @@ def convert(
         raise FileError(f"{path}: is what is being read; write to another name")
     n_sweeps = n_beams = n_returns = 0
     with open_sink(path, format=format, trajectory=trajectory or source.trajectory) as sink:
-        for _, log in source.iter_sweeps(sweeps):
+        for _, log in counted(source.iter_sweeps(sweeps), progress, one):
             sink.append(log)
             n_sweeps, n_beams = n_sweeps + 1, n_beams + len(log)
             n_returns += int(np.count_nonzero(log.returns.hit))
-            if progress is not None:
-                progress(n_sweeps)
         if n_sweeps == 0:
             raise FileError(f"{source.path}: holds none of the sweeps asked for; nothing was written")
     left_out = source.n_left_out if isinstance(source, SweepSource) else 0

@@ -7,22 +7,21 @@ takes only some of them (the table in formats.py says which) and refuses the oth
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field
 
+from hedgerow.base.parameters import Finite, NotNegative, Parameters, Positive
 from hedgerow.errors import InputError
 from hedgerow.frames import Pose, Trajectory
 from hedgerow.io.source import Settings
 
-Finite = Annotated[float, Field(allow_inf_nan=False)]
 
-
-class ReadOptions(BaseModel):
+class ReadOptions(Parameters):
     """How to read a log that is not in Hedgerow's own format."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, arbitrary_types_allowed=True)
+    model_config = ConfigDict(arbitrary_types_allowed=True)
 
     trajectory: Trajectory | str | Path | None = None
     """Poses of the sensor (with mount: of the vehicle) in the map: a trajectory, or a file of one."""
@@ -32,9 +31,9 @@ class ReadOptions(BaseModel):
     """Position of a scanner that stood still, in the coordinates of the cloud [m]."""
     sensor: str | None = None
     """Name in the catalogue (hedgerow sensors). Default: what the files say, or what is usual for the format."""
-    rate_hz: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    rate_hz: Positive | None = None
     """Sweeps per second, where the files do not say when a sweep started and ended."""
-    min_range_m: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    min_range_m: NotNegative | None = None
     """Returns nearer than this are taken for the vehicle and left out with their beams."""
     max_range_m: float | None = Field(default=None, gt=0)
     """No return means nothing nearer than this. Default: that of the sensor, or of the format."""
@@ -104,9 +103,4 @@ def read_options(given: dict[str, Any], taken: tuple[str, ...], name: str) -> Re
             raise InputError(f"{key}: there is no such option; there are {', '.join(ReadOptions.model_fields)}")
         if key not in taken:
             raise InputError(f"{key}: {name} does not take this option; it takes {', '.join(taken) or 'none'}")
-    try:
-        return ReadOptions(**given)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"][:1])
-        raise InputError(f"{where}: {first['msg'][0].lower()}{first['msg'][1:]}, found {given.get(where)!r}") from None
+    return ReadOptions.parse(given, name)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.arrays import Array
 from hedgerow.errors import FileError
 from hedgerow.frames import Trajectory
 from hedgerow.io.firings import Firings, FiringSource
@@ -26,8 +27,6 @@ SURE_RAD = np.deg2rad(0.3)
 _MIN_POINTS = 20  # of a laser, to know where it points
 _MIN_COLUMNS = 8
 _ROUNDS = 8  # columns and lasers in turn; each is several times nearer than the one before
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -174,7 +173,7 @@ def fill(points: Points, start_ns: int, end_ns: int) -> Filled:
     return Filled(firings, rms, float(1 - hit[keep].mean()))
 
 
-def _modelled(xyz: Floats, hit: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
+def _modelled(xyz: Array, hit: NDArray[np.bool_]) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
     """Return origins, points seen from there, modelled directions, (K, C, 3) each, and (K,) lasers that are known."""
     xyz = np.where(hit[..., None], xyz, np.nan)
     elevation, up, known = _elevations(xyz, hit)
@@ -184,11 +183,11 @@ def _modelled(xyz: Floats, hit: NDArray[np.bool_]) -> tuple[Floats, Floats, Floa
     return origin, xyz - origin, model, known
 
 
-def _rms(vectors: Floats) -> float:
+def _rms(vectors: Array) -> float:
     return float(np.linalg.norm(vectors)) / len(vectors) ** 0.5 if len(vectors) else float("inf")
 
 
-def _elevations(xyz: Floats, hit: NDArray[np.bool_]) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+def _elevations(xyz: Array, hit: NDArray[np.bool_]) -> tuple[Array, Array, NDArray[np.bool_]]:
     """Return elevation and height of each laser, and whether it has points enough to tell."""
     n = len(xyz)
     elevation, up = np.zeros(n), np.zeros(n)
@@ -198,7 +197,7 @@ def _elevations(xyz: Floats, hit: NDArray[np.bool_]) -> tuple[Floats, Floats, ND
     return elevation, up, known
 
 
-def _azimuths(azimuth: Floats, hit: NDArray[np.bool_]) -> Floats:
+def _azimuths(azimuth: Array, hit: NDArray[np.bool_]) -> Array:
     """Return the (K, C) azimuths of all cells: the rotor's at each column and a constant for each laser."""
     of_laser = np.zeros(len(azimuth))
     rotor, there = np.zeros(azimuth.shape[1]), _any(hit)
@@ -214,13 +213,13 @@ def _any(hit: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return np.count_nonzero(hit, axis=0) > 0
 
 
-def _mean_angle(angle: Floats, hit: NDArray[np.bool_], axis: int) -> Floats:
+def _mean_angle(angle: Array, hit: NDArray[np.bool_], axis: int) -> Array:
     """Return the mean direction of angles where there are some."""
     phase = np.where(hit, np.exp(1j * np.nan_to_num(angle)), 0)
     return np.angle(phase.sum(axis=axis))
 
 
-def _filled(values: Floats, there: NDArray[np.bool_]) -> Floats:
+def _filled(values: Array, there: NDArray[np.bool_]) -> Array:
     """Fill in columns without any point: evenly between the others, and at the usual step beyond them."""
     columns = np.flatnonzero(there)
     known = values[there]
@@ -230,7 +229,7 @@ def _filled(values: Floats, there: NDArray[np.bool_]) -> Floats:
     return np.interp(every, columns, known) + step * (before + after)
 
 
-def _directions(elevation: Floats, azimuth: Floats) -> Floats:
+def _directions(elevation: Array, azimuth: Array) -> Array:
     flat = np.cos(elevation)[:, None]
     up = np.broadcast_to(np.sin(elevation)[:, None], azimuth.shape)
     return np.stack([flat * np.cos(azimuth), flat * np.sin(azimuth), up], axis=-1)

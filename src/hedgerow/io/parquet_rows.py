@@ -104,7 +104,7 @@ class Assembly:
         """
         for name in table.column_names:
             if table.column(name).null_count:
-                raise InputError(f"column '{name}' has missing values; use range_m = inf for no return")
+                raise InputError(f"column '{name}'", "has missing values; use range_m = inf for no return")
         rows: dict[str, NDArray[Any]] = {name: table.column(name).to_numpy() for name in table.column_names}
         number = rows["return_number"]
         self._require_in_turn(number, rows["pulse"], rows["range_m"])

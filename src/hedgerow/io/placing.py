@@ -10,15 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import rotation
+from hedgerow.arrays import Array
 from hedgerow.errors import FileError
 from hedgerow.frames import Trajectory
 
-Floats = NDArray[np.float64]
-
 
 def placed(
-    trajectory: Trajectory, time_ns: NDArray[np.int64], origin_m: Floats, direction: Floats
-) -> tuple[Floats, NDArray[np.float32]]:
+    trajectory: Trajectory, time_ns: NDArray[np.int64], origin_m: Array, direction: Array
+) -> tuple[Array, NDArray[np.float32]]:
     """Take pulses from the sensor frame to the map.
 
     Args:
@@ -36,7 +35,7 @@ def placed(
 
 
 def uncompensated(
-    trajectory: Trajectory, points: Floats, time_ns: NDArray[np.int64], reference_ns: int
+    trajectory: Trajectory, points: Array, time_ns: NDArray[np.int64], reference_ns: int
 ) -> NDArray[np.float64]:
     """Take (N, 3) points from the sensor frame of one instant to that of their own.
 
@@ -52,7 +51,7 @@ def uncompensated(
 
 
 def compensated(
-    trajectory: Trajectory, points: Floats, time_ns: NDArray[np.int64], reference_ns: int
+    trajectory: Trajectory, points: Array, time_ns: NDArray[np.int64], reference_ns: int
 ) -> NDArray[np.float64]:
     """Take (N, 3) points from the sensor frame of their own instant to that of `reference_ns`: undo `uncompensated`."""
     position_m, quaternion = trajectory.at(time_ns)
@@ -79,7 +78,7 @@ def stretched(trajectory: Trajectory, margin_ns: int) -> Trajectory:
     return Trajectory(time_ns, position_m, quaternion)
 
 
-def _beyond(trajectory: Trajectory, end: int, inner: int, margin_ns: int) -> tuple[Floats, Floats]:
+def _beyond(trajectory: Trajectory, end: int, inner: int, margin_ns: int) -> tuple[Array, Array]:
     """Return position and quaternion after `margin_ns` more, at the speed between two poses."""
     share = margin_ns / float(trajectory.time_ns[end] - trajectory.time_ns[inner])
     way = trajectory.position_m[end] - trajectory.position_m[inner]

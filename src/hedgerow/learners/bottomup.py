@@ -17,24 +17,21 @@ from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from hedgerow.base.parameters import Positive, StrictParameters
 from hedgerow.errors import InputError
 from hedgerow.learners.moments import Moments
 from hedgerow.learners.parts import Parts
 from hedgerow.learners.statistics import Progress, VoxelStatistics, gather, require_points
 from hedgerow.world.elements import Gaussians
 
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-
 _DENSITY_STEPS = 100
 """Densities that differ by less than a part in so many count as equal; chance decides then, so that chains break."""
 
 
-class BottomupParameters(BaseModel):
+class BottomupParameters(StrictParameters):
     """What the bottom-up learner can be told."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, strict=True)
 
     side_m: Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)] = 0.15
     """Side of the voxels that the small ellipsoids come from."""

@@ -11,7 +11,6 @@ road only costs memory; called a surface, grass becomes a wall. So what is in do
 """
 
 import tomllib
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -19,18 +18,18 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
 from hedgerow import _core, arrays
+from hedgerow.base.parameters import NotNegative, Parameters, Positive
 from hedgerow.errors import FileError
 from hedgerow.learners import thinning
 from hedgerow.learners.normals import local_spectra
 from hedgerow.learners.parts import Parts
 from hedgerow.learners.statistics import require_points
 from hedgerow.log import Log
+from hedgerow.progress import Progress, counted, of_beams, one
 
-Progress = Callable[[int], object]
-Length = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Score = Annotated[float, Field(ge=0, le=1 / 3)]
 MAX_SCORE = 1 / 3
 """Sphericalness of a ball."""
@@ -48,14 +47,12 @@ def _read_defaults() -> dict[str, Any]:
 _SHIPPED = _read_defaults()
 
 
-class ClassifierParameters(BaseModel):
+class ClassifierParameters(Parameters):
     """How surface and volume are told apart; the file of the defaults says what those were trained on."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-    voxel_m: Length = _SHIPPED["voxel_m"]
+    voxel_m: Positive = _SHIPPED["voxel_m"]
     """Points in one voxel of this side count as one, at their mean."""
-    radius_m: Length = _SHIPPED["radius_m"]
+    radius_m: Positive = _SHIPPED["radius_m"]
     """The shape of what lies within it is the point's score (d in 000)."""
     default_score: Score = _SHIPPED["default_score"]
     """Score of a point with too few neighbours (s_d)."""
@@ -63,11 +60,11 @@ class ClassifierParameters(BaseModel):
     """Fewer thinned points within the radius, the point itself included, tell no shape (N_min)."""
     smooth_neighbours: int = Field(default=_SHIPPED["smooth_neighbours"], ge=1, le=2**31)
     """Most points that a score is smoothed over, the nearest, the point itself included (N_f)."""
-    smooth_radius_m: Length = _SHIPPED["smooth_radius_m"]
+    smooth_radius_m: Positive = _SHIPPED["smooth_radius_m"]
     """Scores are smoothed over points within it (d_f)."""
-    distance_weight: float = Field(default=_SHIPPED["distance_weight"], ge=0, allow_inf_nan=False)
+    distance_weight: NotNegative = _SHIPPED["distance_weight"]
     """How soon distant points lose their say: weight exp(-a_d distance²/d_f²) (a_d)."""
-    score_weight: float = Field(default=_SHIPPED["score_weight"], ge=0, allow_inf_nan=False)
+    score_weight: NotNegative = _SHIPPED["score_weight"]
     """How soon points of another score lose their say: weight exp(-a_s difference²/(1/3)²) (a_s)."""
     volume_score: Score = _SHIPPED["volume_score"]
     """From this smoothed score on a point is a volume (s_vol)."""
@@ -86,12 +83,12 @@ def read_classifier(path: str | Path) -> ClassifierParameters:
     """
     try:
         values = tomllib.loads(Path(path).read_text(encoding="utf-8"))["parameters"]
-        return ClassifierParameters(**values)
     except OSError as error:
         raise FileError(f"{path}: cannot read ({error.strerror or error})") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, KeyError, TypeError, ValidationError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, KeyError) as error:
         problem = str(error).splitlines()[0]
         raise FileError(f"{path}: no parameters of a classifier ({problem}); see hedgerow tune classifier") from None
+    return ClassifierParameters.parse_from(values, path, "parameters")
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,15 +193,13 @@ def learn_volume_map(
     ) as store:
         n_beams = _read(parts, store)
         tiles = store.tiles()
-        for done, tile in enumerate(tiles, 1):
+        for tile in counted(tiles, of_beams(progress, n_beams, len(tiles)), one):
             grains = store.grains(tile)
             # The halo has a say but belongs to the tiles beside; the same sum as in the store, or voxels get lost.
             own = (np.floor((grains["voxel"][:, :2] + 0.5) * chosen.voxel_m / tile_m) == tile).all(axis=1)
             if own.any():
                 voxels.append(grains["voxel"][own])
                 is_volume.append(_grains_are_volume(grains, chosen, threads)[own])
-            if progress is not None:
-                progress(n_beams * done // len(tiles))
     return _map(np.concatenate(voxels), np.concatenate(is_volume), chosen.voxel_m)
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, Field
 
+from hedgerow.base.parameters import NotNegative, Parameters, Positive, parse
 from hedgerow.errors import InputError
 from hedgerow.learners.bottomup import BottomupParameters, learn_bottomup
 from hedgerow.learners.classify import ClassifierParameters, learn_volume_map, read_classifier, volume_part
@@ -25,15 +26,12 @@ from hedgerow.log import Log
 from hedgerow.world.elements import Gaussians, Points, Triangles
 
 Table = Gaussians | Triangles | Points
-NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-class CountParameters(BaseModel):
+class CountParameters(Parameters):
     """How permeability is counted."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-    window_m: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 0.5
+    window_m: Positive = 0.5
     """A triangle is hit by returns this near to it (the offset of 000, "relatively insensitive")."""
     prior_hits: NotNegative = 0.0
     """Hits that every element starts with; 001 Table 4.1 took 0 for ellipsoids and 1 for triangles."""
@@ -81,7 +79,7 @@ class SolidSurfaceParameters(SurfaceParameters):
     max_passed: Annotated[float, Field(ge=0, le=1)] = 0.5
     """A triangle is dropped if more than this share of the beams that met it passed: it is the trace of something that
     moved, or grew into free space. 1 keeps every triangle, as 000 does."""
-    window_m: Annotated[float, Field(gt=0, allow_inf_nan=False)] = CountParameters().window_m
+    window_m: Positive = CountParameters().window_m
     """A triangle is hit by returns this near to it."""
 
 
@@ -190,16 +188,7 @@ class Model:
         Raises:
             InputError: unknown name or value out of bounds; says which and what there is.
         """
-        try:
-            return self.parameters(**self._grouped(values))
-        except ValidationError as error:
-            first = error.errors()[0]
-            field = ".".join(str(part) for part in first["loc"])
-            if first["type"] == "extra_forbidden":
-                group = self._default(str(first["loc"][0])) if len(first["loc"]) > 1 else None
-                known = ", ".join(type(group).model_fields if group else self.parameters.model_fields)
-                raise InputError(f"{field}: model {name} has no such parameter; it has {known}") from None
-            raise InputError(f"{field or name}: {first['msg']}, found {first['input']!r}") from None
+        return parse(self.parameters, self._grouped(values), f"model {name}")
 
     def _grouped(self, values: dict[str, Any]) -> dict[str, Any]:
         """The values with those of dotted names put into their groups, beside the defaults of these."""

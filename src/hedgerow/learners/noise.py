@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from hedgerow.learners.parts import Parts
 from hedgerow.log import Log
+from hedgerow.progress import counted
 from hedgerow.world.elements import Triangles
 from hedgerow.world.noise import SurfaceNoise
 from hedgerow.world.scene import Scene
@@ -92,16 +93,13 @@ def fit_noise(
         max_bend_rad: residuals count on triangles that `is_flat` with this bend; all of them if those are too few.
         progress: called with the number of beams done.
     """
-    on_flat, everywhere, done = Residuals(), Residuals(), 0
+    on_flat, everywhere = Residuals(), Residuals()
     scene, flat = _slope_scene(triangles), is_flat(triangles, max_bend_rad)
-    for log in parts():
+    for log in counted(parts(), progress):
         for start in range(0, len(log), _CHUNK):
             slope, residual_m, element = _nearest(scene, log[start : start + _CHUNK])
             everywhere.add(slope, residual_m)
             on_flat.add(slope[flat[element]], residual_m[flat[element]])
-        done += len(log)
-        if progress is not None:
-            progress(done)
     return (on_flat if on_flat.usable.any() else everywhere).fit()
 
 

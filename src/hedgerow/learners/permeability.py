@@ -5,7 +5,6 @@ No-returns are beams that passed everything on their way. Counts add up over par
 be cut any way. An element that no beam ever hit is dropped: what was never seen to stop a beam is not there.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -14,10 +13,9 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import InputError
 from hedgerow.learners.parts import Parts
+from hedgerow.progress import Progress, counted
 from hedgerow.world.elements import Gaussians, Triangles
 from hedgerow.world.scene import Scene
-
-Progress = Callable[[int], object]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,14 +60,11 @@ def count(
         progress: called with the number of beams done.
     """
     scene = scene_of(tables)
-    total, done = Counts.zero(scene.n_elements), 0
-    for log in parts():
+    total = Counts.zero(scene.n_elements)
+    for log in counted(parts(), progress):
         range_m = np.ascontiguousarray(log.returns.first_m)
         hits, passes = scene.count(log.beams, range_m, max_range_m=max_range_m, window_m=window_m)
         total = total + Counts(hits.astype(np.int64), passes.astype(np.int64))
-        done += len(log)
-        if progress:
-            progress(done)
     return total
 
 

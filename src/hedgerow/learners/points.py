@@ -5,39 +5,33 @@ The model is the points, so its memory grows with the log: 48 bytes per return, 
 Points are sorted by position, so the order and the partitions of the log change nothing.
 """
 
-from collections.abc import Callable
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
 
+from hedgerow.base.parameters import NotNegative, Parameters, Positive
 from hedgerow.errors import InputError
 from hedgerow.learners.normals import estimate_normals
 from hedgerow.learners.parts import Parts
 from hedgerow.log import Log
+from hedgerow.progress import Progress, counted
 from hedgerow.world.elements import Points
 from hedgerow.world.noise import SurfaceNoise
 
-Progress = Callable[[int], object]
-Length = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Sigma = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
-
-class PointsParameters(BaseModel):
+class PointsParameters(Parameters):
     """How points are remembered and seen."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-    reach_m: Length = 0.01
+    reach_m: Positive = 0.01
     """A beam sees points up to this far off its line (d_max in 000). More fattens objects, less opens holes."""
     pick: Literal["nearest", "first"] = "nearest"
     """Which point gives the range: the nearest to the beam's line (000), or the first along it (001)."""
-    normal_radius_m: Length = 0.4
+    normal_radius_m: Positive = 0.4
     """Points within it define a point's normal."""
-    sigma0_m: Sigma = 0.015
+    sigma0_m: NotNegative = 0.015
     """Range noise at normal incidence; 000 takes what it fitted to its surfaces, for an HDL-64E this."""
-    sigma_a_m: Sigma = 0.0014
+    sigma_a_m: NotNegative = 0.0014
     """How the noise grows with the incidence angle; likewise."""
 
 
@@ -63,14 +57,12 @@ def learn_points(parts: Parts, parameters: PointsParameters = DEFAULTS, *, progr
     returns: list[tuple[NDArray[np.float64], NDArray[np.float32], NDArray[np.float32], NDArray[np.uint16]]] = []
     map_origin_m: NDArray[np.float64] | None = None
     n_beams = 0
-    for log in parts():
+    for log in counted(parts(), progress):
         if map_origin_m is not None and not np.array_equal(log.map_origin_m, map_origin_m):
             raise InputError(f"map_origin_m: parts have {map_origin_m.tolist()} and {log.map_origin_m.tolist()}")
         map_origin_m = log.map_origin_m
         returns.append(_returns_of(log))
         n_beams += len(log)
-        if progress is not None:
-            progress(n_beams)
     if n_beams == 0:
         raise InputError("log: is empty; there is nothing to learn from")
     position_m, toward, intensity, label = (np.concatenate(columns) for columns in zip(*returns, strict=True))

@@ -6,7 +6,6 @@ so they are exact: cut a log any way, merge in any order, and means, covariances
 to the last bit. Sums of intensities are float64 and agree to its addition order (about 1e-15 of the sum of squares).
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,10 +16,8 @@ from hedgerow.errors import InputError
 from hedgerow.learners.moments import Moments
 from hedgerow.learners.parts import Parts
 from hedgerow.log import Log
+from hedgerow.progress import Progress, counted
 from hedgerow.world.elements import Gaussians
-
-Progress = Callable[[int], object]
-"""Called now and then with the number of beams done."""
 
 _TABLE = (
     *("key", "count", "first", "second", "n_intensity", "intensity", "intensity_squared"),
@@ -175,7 +172,5 @@ def require_points(n_beams: int, n_points: int) -> None:
 
 def gather(parts: Parts, statistics: VoxelStatistics, *, progress: Progress | None = None) -> None:
     """Add all partitions to the statistics."""
-    for part in parts():
+    for part in counted(parts(), progress):
         statistics.add(part)
-        if progress is not None:
-            progress(statistics.n_beams)

@@ -15,51 +15,49 @@ slopes get holes (with 0.3 m and 0.4 m: 3 to 10 % of any slope above 20°, howev
 
 import math
 from collections.abc import Callable
-from typing import Annotated, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from hedgerow import _core
+from hedgerow.base.parameters import Parameters, Positive
 from hedgerow.errors import InputError
 from hedgerow.learners import thinning
 from hedgerow.learners.normals import grain_normals
 from hedgerow.learners.parts import Parts
+from hedgerow.progress import Progress, counted, of_beams, one
 from hedgerow.world.elements import Triangles
 from hedgerow.world.labels import LabelCounts
 
-Progress = Callable[[int], object]
 Keep = Callable[[NDArray[np.float64]], NDArray[np.bool_]]
 """From (M, 3) points, map frame, to the mask of those to use."""
-Length = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
-class SurfaceParameters(BaseModel):
+class SurfaceParameters(Parameters):
     """How a surface is learned."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-    node_m: Length = 0.3
+    node_m: Positive = 0.3
     """Spacing of the grid's nodes, and so about the size of the triangles."""
-    kernel_m: Length = 0.4
+    kernel_m: Positive = 0.4
     """Points within it define normals and surface. Larger is smoother and rounds corners off."""
-    reach_m: Length | None = None
+    reach_m: Positive | None = None
     """Used instead where the kernel holds too few points; None is √3 node spacings, or the kernel if that is more."""
     min_neighbours: int = Field(default=3, ge=1)
     """A node with fewer grains within reach does not exist."""
     min_close: int = Field(default=6, ge=0, le=8)
     """A cube is cut only if this many of its eight nodes have enough points within the kernel itself."""
-    max_gap_m: Length | None = None
+    max_gap_m: Positive | None = None
     """A triangle farther than this from any point is dropped; None is 0.6 kernels. Less opens holes where points are
     sparse, more lets edges grow: permeability mends the second, nothing the first."""
-    sigma_residual: Length = 0.5
+    sigma_residual: Positive = 0.5
     """Points lose weight when they lie farther from the surface than about this share of the kernel."""
-    sigma_normal: Length = 0.8
+    sigma_normal: Positive = 0.8
     """Points lose weight when their unit normals differ by more than about this from the surface's."""
     rounds: int = Field(default=4, ge=0, le=100)
     """Most rounds of reweighting; 0 is plain implicit moving least squares."""
-    voxel_m: Length | None = None
+    voxel_m: Positive | None = None
     """Points in one voxel are summed up before anything else; None is an eighth of the kernel."""
     upward: float = Field(default=0.2, ge=0, le=1)
     """Tilts the direction to the sensor up before normals choose their side. Ground seen under a degree or two shows
@@ -69,15 +67,15 @@ class SurfaceParameters(BaseModel):
     residual: the noise then covers what the mesh cannot follow, for a better likelihood and less exact ranges."""
     tile_m: float = Field(default=24.0, gt=0)
     """Side of the tiles that are worked through one by one; inf for one piece. Does not change the surface."""
-    budget_mb: Length = 1024.0
+    budget_mb: Positive = 1024.0
     """Memory for summed-up points; more go to temporary files."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.kernel_m > 32 * self.node_m:
-            raise ValueError(f"kernel_m: is {self.kernel_m:g}, more than 32 times node_m, {self.node_m:g}")
+            raise InputError(f"kernel_m: is {self.kernel_m:g}, more than 32 times node_m, {self.node_m:g}")
         if self.tile_m < 2 * self.halo_m + self.node_m:
-            raise ValueError(f"tile_m: is {self.tile_m:g}, expected at least {2 * self.halo_m + self.node_m:g}")
+            raise InputError(f"tile_m: is {self.tile_m:g}, expected at least {2 * self.halo_m + self.node_m:g}")
         return self
 
     @property
@@ -142,10 +140,8 @@ def learn_surface(
         n_beams = _read(parts, store, keep)
         meshes: list[Triangles] = []
         tiles = store.tiles()
-        for done, tile in enumerate(tiles, 1):
+        for tile in counted(tiles, of_beams(progress, n_beams, len(tiles)), one):
             meshes.append(_tile_surface(store.grains(tile), tile, chosen, threads))
-            if progress is not None:
-                progress(n_beams * done // len(tiles))
     return Triangles.joined(meshes) if meshes else Triangles.plain(np.zeros((0, 3, 3)))
 
 

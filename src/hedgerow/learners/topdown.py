@@ -14,9 +14,10 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from hedgerow import _core
+from hedgerow.base.parameters import Positive, StrictParameters
 from hedgerow.errors import InputError
 from hedgerow.learners.cells import CellFiles, CellTree, PointSample
 from hedgerow.learners.moments import RECORD, Moments, records_of
@@ -25,16 +26,12 @@ from hedgerow.learners.statistics import Progress, require_points, require_same_
 from hedgerow.log import Log
 from hedgerow.world.elements import Gaussians
 
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-
 _SAMPLE_PER_CLUSTER = 20
 _CELLS = 1 << 32  # roots of cells are numbered from here, those of the cuts between cells from 1, one piece is 0
 
 
-class TopdownParameters(BaseModel):
+class TopdownParameters(StrictParameters):
     """What the top-down learner can be told."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, strict=True)
 
     clusters: Annotated[int, Field(ge=2, le=64)] = 10
     """Means at each level (K in 000; 002 took 2)."""

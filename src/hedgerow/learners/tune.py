@@ -10,7 +10,7 @@ going through all of them, which saves the search a dimension. Large sites are s
 them, with all that lies around the blocks in place, so that no neighbourhood is cut.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,8 +22,7 @@ from hedgerow.learners import thinning
 from hedgerow.learners.classify import MAX_SCORE, ClassifierParameters, smooth_scores, sphericalness
 from hedgerow.learners.normals import local_spectra
 from hedgerow.log import Log
-
-Progress = Callable[[int], object]
+from hedgerow.progress import Progress
 
 VOLUME_WEIGHT = 2.0
 """Weight of the volume's share against the surface's 1."""

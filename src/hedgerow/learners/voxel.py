@@ -6,19 +6,16 @@ One pass of exactly mergeable sums; the sweeps may come in any order and any num
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from hedgerow.base.parameters import Positive, StrictParameters
 from hedgerow.learners.parts import Parts
 from hedgerow.learners.statistics import Progress, VoxelStatistics, gather
 from hedgerow.world.elements import Gaussians
 
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
-
-class VoxelParameters(BaseModel):
+class VoxelParameters(StrictParameters):
     """What the voxel learner can be told."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, strict=True)
 
     side_m: Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)] = 0.3
     """Side of a voxel; 0.05 suits static targets close by."""

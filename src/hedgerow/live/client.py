@@ -190,7 +190,7 @@ class Client(AbstractContextManager["Client"]):
             if answer["id"] != request_id:
                 continue
             if "error" in answer:
-                raise InputError(answer["error"])
+                raise InputError("request", answer["error"])
             if cloud is None or cloud.log_time_ns != answer["log_time_ns"]:
                 raise SocketError(f"{self._url}: a cloud was lost on the way; read faster, or ask again")
             return answer, ros2_messages().read_cloud(cloud.payload)

@@ -9,14 +9,13 @@ import json
 from typing import Annotated, Any, Self, cast
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
-from hedgerow import complaint
+from hedgerow.base.parameters import Finite, Parameters, shortened
 from hedgerow.errors import InputError
 from hedgerow.frames import Pose, Trajectory
 from hedgerow.live.packages import ros2_messages
 
-Number = Annotated[float, Field(allow_inf_nan=False)]
 Metres = Annotated[float, Field(allow_inf_nan=False, ge=-1e8, le=1e8)]  # more than round the Earth
 Triple = tuple[Metres, Metres, Metres]
 Id = Annotated[str, Field(max_length=200)]
@@ -24,16 +23,12 @@ Id = Annotated[str, Field(max_length=200)]
 _LAST_NS = (1 << 31) * 1_000_000_000  # seconds of a ROS stamp have 31 bits
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-
-class PoseFields(_Part):
+class PoseFields(Parameters):
     """Where the sensor is, T_map_sensor."""
 
     position_m: Triple
     """x, y, z in the map frame."""
-    quaternion_xyzw: tuple[Number, Number, Number, Number] = (0.0, 0.0, 0.0, 1.0)
+    quaternion_xyzw: tuple[Finite, Finite, Finite, Finite] = (0.0, 0.0, 0.0, 1.0)
     """Turn, of unit length within 0.001."""
 
     def pose(self) -> Pose:
@@ -41,7 +36,7 @@ class PoseFields(_Part):
         return Pose(np.array(self.position_m), np.array(self.quaternion_xyzw))
 
 
-class SweepRequest(_Part):
+class SweepRequest(Parameters):
     """One sweep, please."""
 
     id: Id = ""
@@ -64,7 +59,7 @@ class SweepRequest(_Part):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.end is not None and self.velocity_mps is not None:
-            raise ValueError("velocity_mps: give either this or end")
+            raise InputError("velocity_mps: give either this or end")
         return self
 
     def trajectory(self, start_ns: int, sweep_s: float) -> Trajectory:
@@ -105,10 +100,7 @@ def checked(fields: Any) -> SweepRequest:
     Raises:
         InputError: a field is wrong; names it.
     """
-    try:
-        request = SweepRequest.model_validate(fields)
-    except ValidationError as error:
-        raise InputError(complaint.sentence(error)) from None
+    request = SweepRequest.parse(fields, "a request")
     request.trajectory(0, 1.0)  # so that a bad quaternion is refused here
     return request
 
@@ -128,5 +120,5 @@ def _from_json(data: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise InputError(f"request: not JSON ({str(error).splitlines()[0]})") from None
     if not isinstance(found, dict):
-        raise InputError(f"request: expected a JSON object, found {complaint.shortened(found)}")
+        raise InputError(f"request: expected a JSON object, found {shortened(found)}")
     return cast("dict[str, Any]", found)

@@ -29,6 +29,7 @@ from hedgerow.physics.vegetation import VegetationSettings
 from hedgerow.simulate import replay
 from hedgerow.world import World
 from hedgerow.world.header import plain
+from hedgerow.progress import counted
 
 
 @runtime_checkable
@@ -135,24 +136,25 @@ def calibrate(
     """
     if not 0 < window_rad < np.pi / 2:
         raise InputError(f"window: expected an angle above 0 and below 90°, found {np.degrees(window_rad):g}°")
-    measured, own, offset, done = Scatter(), Scatter(), Offset(), 0
-    for sweep, answer in _in_step(log, simulated, seed):
+    measured, own, offset = Scatter(), Scatter(), Offset()
+    for sweep, answer in counted(_in_step(log, simulated, seed), progress, _beams_of_the_log):
         rows = np.zeros(0, np.intp) if sweep is None else selection.rows(sweep, "log")
         answered = np.zeros(0, np.intp) if answer is None else selection.rows(answer, "simulation")
         if answer is not None:
             own += scatter_of(answer, answered, window_rad)
         if sweep is not None:
             measured += scatter_of(sweep, rows, window_rad)
-            done += len(sweep)
         if sweep is not None and answer is not None:
             offset += offset_of(sweep, rows, answer, answered)
-        if progress is not None:
-            progress(done)
     _require_found("log", measured, selection, window_rad)
     if simulated is None:
         return Calibration(selection, window_rad, measured)
     _require_found("simulation", own, selection, window_rad)
     return Calibration(selection, window_rad, measured, own, offset if offset.n else None)
+
+
+def _beams_of_the_log(step: tuple[Log | None, Log | None]) -> int:
+    return 0 if step[0] is None else len(step[0])
 
 
 def _in_step(log: HasSweeps, simulated: HasSweeps | World | None, seed: int) -> Iterator[tuple[Log | None, Log | None]]:

@@ -8,9 +8,9 @@ its depth only by being cut off there.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Array = NDArray[np.float64]
+from hedgerow.arrays import Array
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,12 @@ from typing import Literal, NamedTuple, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from hedgerow.sensor.pattern_config import NotNegative, Part, Positive
+from hedgerow.base.parameters import NotNegative, Positive, StrictParameters
+from hedgerow.errors import InputError
 from hedgerow.world.noise import SurfaceNoise
 
 
-class Material(Part):
+class Material(StrictParameters):
     """A row of the table of materials."""
 
     about: str = ""
@@ -39,11 +40,11 @@ class Material(Part):
     def _check(self) -> Self:
         n, m = len(self.wavelength_nm), len(self.reflectance)
         if n != m:
-            raise ValueError(f"reflectance: {m} figures for {n} wavelengths; give one for each")
+            raise InputError(f"reflectance: {m} figures for {n} wavelengths; give one for each")
         if any(a >= b for a, b in zip(self.wavelength_nm, self.wavelength_nm[1:], strict=False)):
-            raise ValueError(f"wavelength_nm: {self.wavelength_nm} does not rise")
+            raise InputError(f"wavelength_nm: {self.wavelength_nm} does not rise")
         if self.kind == "lambertian" and max(self.reflectance) > 1:
-            raise ValueError(f"reflectance: {max(self.reflectance):g} is above 1; only a retro-reflector can be")
+            raise InputError(f"reflectance: {max(self.reflectance):g} is above 1; only a retro-reflector can be")
         return self
 
     def at(self, wavelength_nm: float) -> "Surface":

@@ -8,9 +8,8 @@ finer grid shows the same hills.
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.arrays import Array
 from hedgerow.errors import InputError
-
-Array = NDArray[np.float64]
 
 
 def fractal_noise(

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Array
 from hedgerow.errors import FileError, InputError
 
-Array = NDArray[np.float64]
 Grid = tuple[Array, Array, Array]
 """(nx,) columns, (ny,) rows, (ny, nx) heights, south first [m]."""
 

@@ -26,8 +26,9 @@ bright one.
 
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from hedgerow.base.parameters import NotNegative, Parameters, Positive
 from hedgerow.physics.stencil import MOST_SUB_RAYS, Cone, Sampling, Stencil, make_stencil
 from hedgerow.physics.waveform import WaveformSettings
 from hedgerow.sensor.config import Beam
@@ -35,8 +36,6 @@ from hedgerow.sensor.config import Beam
 if TYPE_CHECKING:
     from hedgerow.sensor import Sensor
 
-NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 ReturnMode = Literal["first", "strongest", "last", "strongest+last", "all", "waveform"]
 
 MODES: tuple[ReturnMode, ...] = ("first", "strongest", "last", "strongest+last", "all", "waveform")
@@ -46,10 +45,8 @@ UNKNOWN_CUTOFF_M = 0.75
 """Taken where the cutoff of a sensor is not known (0 in its file): the length of a pulse of 5 ns."""
 
 
-class BeamSettings(BaseModel):
+class BeamSettings(Parameters):
     """How pulses are sampled and received."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     sub_rays: Annotated[int, Field(ge=1, le=MOST_SUB_RAYS)] = 9
     """Rays traced for each pulse."""

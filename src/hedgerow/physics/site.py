@@ -165,6 +165,5 @@ def _trajectories(file: SceneFile, source: Source, built: Built) -> dict[str, Tr
         try:
             made[name] = replace(make_pass(spec, built.terrain, built.trail), source=f"{source.name}: {name}")
         except InputError as error:
-            field, _, said = str(error).partition(": ")
-            raise source.error(("trajectories", name, field), said) from None
+            raise source.error(("trajectories", name, error.field), error.said) from None
     return made

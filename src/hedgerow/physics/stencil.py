@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.arrays import Array
 from hedgerow.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 Sampling = Literal["fixed", "stratified", "paper"]
 Shape = Literal["circular", "rectangular", "elliptical"]
-Floats = NDArray[np.float64]
 
 MOST_SUB_RAYS = 81
 _PAPER_RADIUS = np.sqrt(2) / 4
@@ -96,7 +96,7 @@ def make_stencil(shape: Shape, n: int, sampling: Sampling = "fixed") -> Stencil:
     return Stencil(round_spot, points.astype(np.float32), np.zeros((0, 4), np.float32), share)
 
 
-def _circle(n: int, first_turns: float = 0.0) -> Floats:
+def _circle(n: int, first_turns: float = 0.0) -> Array:
     angle = 2 * np.pi * (first_turns + np.arange(n) / n)
     return np.stack([np.cos(angle), np.sin(angle)], axis=1)
 
@@ -122,14 +122,14 @@ def _ring_limits(n: int) -> list[tuple[int, float, float, float]]:
     return limits
 
 
-def _disk_cells(n: int) -> Floats:
+def _disk_cells(n: int) -> Array:
     rows: list[tuple[float, float, float, float]] = []
     for count, inner, outer, first in _ring_limits(n):
         rows += [(inner, outer, first + (i - 0.5) / count, first + (i + 0.5) / count) for i in range(count)]
     return np.array(rows)
 
 
-def _disk_points(n: int) -> Floats:
+def _disk_points(n: int) -> Array:
     if n == 2:
         return _circle(2) / np.sqrt(2)
     # The mean of the squared radius over a ring; a cell in the middle is its centre instead.
@@ -148,7 +148,7 @@ def _rows(n: int) -> list[int]:
     return np.diff(ends, prepend=0).tolist()
 
 
-def _square_cells(n: int) -> Floats:
+def _square_cells(n: int) -> Array:
     rows: list[tuple[float, float, float, float]] = []
     used = 0
     for count in _rows(n):
@@ -158,13 +158,13 @@ def _square_cells(n: int) -> Floats:
     return np.array(rows)
 
 
-def _square_points(n: int) -> Floats:
+def _square_points(n: int) -> Array:
     cells = _square_cells(n)
     points = np.stack([cells[:, :2].mean(axis=1), cells[:, 2:].mean(axis=1)], axis=1)
     return points * _stretch(points**2, 1 / 3)
 
 
-def _stretch(squares: Floats, wanted: float) -> Floats:
+def _stretch(squares: Array, wanted: float) -> Array:
     """Return by how much to stretch points whose (S, k) squares should have this mean; 1 where all are 0."""
     found = squares.mean(axis=0)
     return np.sqrt(np.where(found > 0, wanted / np.where(found > 0, found, 1), 1))

@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow import arrays
+from hedgerow.arrays import Array
 from hedgerow.errors import InputError
 from hedgerow.physics import shapes
 from hedgerow.physics.piece import Piece
 from hedgerow.physics.shapes import Mesh
 
-Array = NDArray[np.float64]
 MAX_POINTS = 50_000_000
 """Most grid points; their mesh takes about 4 GB."""
 

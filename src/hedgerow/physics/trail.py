@@ -5,13 +5,12 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from hedgerow import arrays
+from hedgerow.arrays import Array
 from hedgerow.errors import InputError
 from hedgerow.physics.terrain import Terrain
-
-Array = NDArray[np.float64]
 
 
 def cut_trail(

@@ -11,7 +11,10 @@ from typing import Annotated, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from hedgerow.base.parameters import Parameters
+from hedgerow.errors import InputError
 
 Nanoseconds = Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)]
 
@@ -24,10 +27,8 @@ def range_of_ns(time_ns: float) -> float:
     return 0.5 * LIGHT_M_PER_NS * time_ns
 
 
-class WaveformSettings(BaseModel):
+class WaveformSettings(Parameters):
     """Pulse and clock of a receiver that records waveforms."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     pulse_ns: Nanoseconds = 5.0
     """Full width at half maximum of the pulse; 5 ns, common for 905 nm diodes, is 0.75 m of range."""
@@ -37,7 +38,7 @@ class WaveformSettings(BaseModel):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.sample_ns > self.pulse_ns / 2:
-            raise ValueError(f"sample_ns: {self.sample_ns:g} is more than half of pulse_ns, {self.pulse_ns:g}")
+            raise InputError(f"sample_ns: {self.sample_ns:g} is more than half of pulse_ns, {self.pulse_ns:g}")
         return self
 
 

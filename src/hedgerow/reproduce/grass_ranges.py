@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Array
 from hedgerow.io.figure import new_figure, save_figure
 from hedgerow.log import Beams
 from hedgerow.physics.grass_ranges import Stand
@@ -30,7 +30,6 @@ DIAMETERS_M = (0.01, 0.02)
 DIVERGENCE_MRAD = 1.0
 WIDTH_M, DEPTH_M, HEIGHT_M = 10.0, 5.0, 1.0
 N_STANDS = 40
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.frames import Pose, Trajectory
+from hedgerow.arrays import Array
 from hedgerow.io.figure import new_figure, save_figure
 from hedgerow.physics.site import Site, load_site
 from hedgerow.reproduce.experiment import Outcome, Say
@@ -22,7 +23,6 @@ from hedgerow.simulate import fire_sweep
 N_PLACES = 91
 BIN_M = 0.02
 SMOOTH_M = 0.04  # standard deviation of the curve's kernel
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.arrays import Array
 from hedgerow.errors import InputError
 from hedgerow.sensor import randomness
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from hedgerow.sensor.pattern import Pattern
 
 Encoder = Literal["exact", "rounded", "uniform"]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def aimed(
     return origin.astype(np.float32), direction.astype(np.float32)
 
 
-def encoder_error(rotor_rad: Floats, step_rad: float, pulse: NDArray[np.int64], aim: Aim) -> Floats:
+def encoder_error(rotor_rad: Array, step_rad: float, pulse: NDArray[np.int64], aim: Aim) -> Array:
     """Return by how much (N,) to turn each pulse about the axis [rad]."""
     error = np.rint(rotor_rad / step_rad) * step_rad - rotor_rad
     if aim.encoder == "uniform":
@@ -77,7 +77,7 @@ def encoder_error(rotor_rad: Floats, step_rad: float, pulse: NDArray[np.int64], 
     return error
 
 
-def spot_points(pulse: NDArray[np.int64], seed: int, beam: "Beam") -> tuple[Floats, Floats]:
+def spot_points(pulse: NDArray[np.int64], seed: int, beam: "Beam") -> tuple[Array, Array]:
     """Draw points uniformly from the unit spot: a disk of radius 1, or the square from -1 to 1; (N,) each."""
     first = randomness.uniform(seed, pulse, randomness.CONE_RADIUS)
     second = randomness.uniform(seed, pulse, randomness.CONE_ANGLE)
@@ -88,8 +88,8 @@ def spot_points(pulse: NDArray[np.int64], seed: int, beam: "Beam") -> tuple[Floa
 
 
 def from_cone(
-    origin: Floats, direction: Floats, pulse: NDArray[np.int64], seed: int, beam: "Beam"
-) -> tuple[Floats, Floats]:
+    origin: Array, direction: Array, pulse: NDArray[np.int64], seed: int, beam: "Beam"
+) -> tuple[Array, Array]:
     """Move each ray to a point of the aperture and tilt it to the same point of the spot at 1 m; (N, 3) each."""
     across, upward = spot_points(pulse, seed, beam)
     # Straight up or down "left" is undefined; the y axis serves.
@@ -107,7 +107,7 @@ def from_cone(
     return origin + shift, ray / np.linalg.norm(ray, axis=1, keepdims=True)
 
 
-def about_z(vectors: Floats, angle_rad: Floats) -> Floats:
+def about_z(vectors: Array, angle_rad: Array) -> Array:
     """Turn (N, 3) vectors by (N,) angles about the z axis."""
     cos, sin = np.cos(angle_rad), np.sin(angle_rad)
     x, y, z = vectors.T

@@ -9,13 +9,14 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from hedgerow.sensor.pattern_config import NotNegative, Part, Planar, Positive, Rosette, Spinning
+from hedgerow.base.parameters import NotNegative, Positive, Share, StrictParameters
+from hedgerow.errors import InputError
+from hedgerow.sensor.pattern_config import Planar, Rosette, Spinning
 
-Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Mode = Literal["first", "strongest", "last", "strongest+last"]
 
 
-class Beam(Part):
+class Beam(StrictParameters):
     """Shape of the light."""
 
     spot: Literal["circular", "rectangular", "elliptical"]
@@ -34,11 +35,11 @@ class Beam(Part):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.spot == "circular" and self.divergence_horizontal_mrad != self.divergence_vertical_mrad:
-            raise ValueError("spot: circular, but the two divergences differ; call it elliptical")
+            raise InputError("spot: circular, but the two divergences differ; call it elliptical")
         return self
 
 
-class Range(Part):
+class Range(StrictParameters):
     """Limits and errors of the range."""
 
     min_m: NotNegative
@@ -57,11 +58,11 @@ class Range(Part):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.max_m <= self.min_m:
-            raise ValueError(f"max_m: {self.max_m:g} is not above min_m, {self.min_m:g}")
+            raise InputError(f"max_m: {self.max_m:g} is not above min_m, {self.min_m:g}")
         return self
 
 
-class Signal(Part):
+class Signal(StrictParameters):
     """How returns are picked from the light that comes back (003 section 3.2.3)."""
 
     mode: Mode
@@ -74,11 +75,11 @@ class Signal(Part):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.mode not in self.modes:
-            raise ValueError(f"mode: '{self.mode}' is not among modes {self.modes}")
+            raise InputError(f"mode: '{self.mode}' is not among modes {self.modes}")
         return self
 
 
-class SensorConfig(Part):
+class SensorConfig(StrictParameters):
     """A sensor file."""
 
     name: str = Field(min_length=1)

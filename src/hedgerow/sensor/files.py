@@ -3,13 +3,12 @@
 
 import difflib
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING, Any
 
-from hedgerow import complaint
-from hedgerow.errors import FileError, InputError
+from hedgerow.errors import FileError, InputError, ParameterError
 
 if TYPE_CHECKING:
     from hedgerow.sensor.config import SensorConfig
@@ -72,14 +71,12 @@ def check(content: Mapping[str, Any], where: str) -> "SensorConfig":
     Raises:
         FileError: a field is wrong; names it.
     """
-    from pydantic import ValidationError
-
     from hedgerow.sensor.config import SensorConfig
 
     try:
-        return SensorConfig.model_validate(dict(content))
-    except ValidationError as error:
-        raise FileError(f"{where}: {complaint.sentence(error, _field, _doc)}") from None
+        return SensorConfig.parse(dict(content), "a sensor")
+    except ParameterError as error:
+        raise FileError(f"{where}: {'.'.join(map(str, error.location))}: {error.said}") from None
 
 
 def _catalogue() -> Traversable:
@@ -91,19 +88,3 @@ def _plain(name: str) -> str:
     for maker in _MAKERS:
         plain = plain.removeprefix(maker)
     return plain
-
-
-def _field(location: Sequence[int | str]) -> str:
-    parts = list(location)
-    if len(parts) > 1 and parts[0] == "pattern" and parts[1] in ("spinning", "planar", "rosette"):
-        del parts[1]  # pydantic's note of which pattern it tried, not a field of the file
-    return ".".join(str(part) for part in parts)
-
-
-def _doc(location: Sequence[int | str]) -> str:
-    from hedgerow.sensor import config
-
-    tables = {"beam": config.Beam, "range": config.Range, "signal": config.Signal}
-    table = tables.get(str(location[0]), config.SensorConfig) if len(location) < 3 else None
-    info = table.model_fields.get(str(location[-1])) if table else None
-    return f"; expected: {info.description.rstrip('.').lower()}" if info and info.description else ""

@@ -3,11 +3,11 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Finite = Annotated[float, Field(allow_inf_nan=False)]
+from hedgerow.base.parameters import Finite, NotNegative, Positive, StrictParameters
+from hedgerow.errors import InputError, ParameterError
+
 Elevation = Annotated[float, Field(ge=-90, le=90, allow_inf_nan=False)]
 Azimuth = Annotated[float, Field(ge=-360, le=360, allow_inf_nan=False)]
 Millimetres = Annotated[float, Field(ge=-1000, le=1000, allow_inf_nan=False)]
@@ -16,13 +16,7 @@ MAX_PULSES_PER_CYCLE = 20_000_000
 """Most pulses until a scan repeats; the largest real ones have about a million."""
 
 
-class Part(BaseModel):
-    """What all parts of a sensor file share."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, strict=True)
-
-
-class Rates(Part):
+class Rates(StrictParameters):
     """How fast it turns."""
 
     default_hz: Positive
@@ -37,9 +31,9 @@ class Rates(Part):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if (self.allowed_hz is None) == (self.min_hz is None or self.max_hz is None):
-            raise ValueError("allowed_hz: give either allowed_hz or both min_hz and max_hz")
+            raise InputError("allowed_hz: give either allowed_hz or both min_hz and max_hz")
         if not self.allows(self.default_hz):
-            raise ValueError(f"default_hz: {self.default_hz:g} Hz is not allowed; expected {self.text()}")
+            raise InputError(f"default_hz: {self.default_hz:g} Hz is not allowed; expected {self.text()}")
         return self
 
     def allows(self, rate_hz: float) -> bool:
@@ -60,7 +54,7 @@ class Rates(Part):
         return f"{self.min_hz:g} to {self.max_hz:g} Hz"
 
 
-class Group(Part):
+class Group(StrictParameters):
     """Lasers that fire one after the other in one slot of the schedule, listed in the order in which they fire."""
 
     elevation_deg: list[Elevation] = Field(min_length=1, max_length=1024)
@@ -82,16 +76,16 @@ class Group(Part):
         for name in ("azimuth_deg", "time_us", "up_mm", "left_mm"):
             values = getattr(self, name)
             if values is not None and len(values) != len(self.elevation_deg):
-                raise ValueError(
+                raise InputError(
                     f"{name}: has {len(values)} numbers but elevation_deg has {len(self.elevation_deg)}; "
                     "expected one per laser"
                 )
         if self.time_us is not None and sorted(self.time_us) != self.time_us:
-            raise ValueError("time_us: goes down; list the lasers in the order in which they fire")
+            raise InputError("time_us: goes down; list the lasers in the order in which they fire")
         return self
 
 
-class Spinning(Part):
+class Spinning(StrictParameters):
     """A rotor with one or more groups of lasers."""
 
     kind: Literal["spinning"]
@@ -120,18 +114,18 @@ class Spinning(Part):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if (self.slot_us is None) == (self.slots_per_turn is None):
-            raise ValueError("slot_us: give either slot_us or slots_per_turn")
+            raise InputError("slot_us: give either slot_us or slots_per_turn")
         wrong = set(self.schedule) ^ set(range(len(self.group)))
         if wrong:
             there = f"there are {len(self.group)} groups, counted from 0, and each must occur"
-            raise ValueError(f"schedule: group {min(wrong)} is missing on one side; {there}")
+            raise InputError(f"schedule: group {min(wrong)} is missing on one side; {there}")
         slowest_hz, fastest_hz = self.rates.span_hz()
         shortest_us = self.slot_us or 1e6 / (fastest_hz * (self.slots_per_turn or 1))
         if shortest_us * fastest_hz > 1e6 * (1 + 1e-9):
-            raise ValueError(f"slot_us: {shortest_us:g} is longer than a turn at {fastest_hz:g} Hz")
+            raise InputError(f"slot_us: {shortest_us:g} is longer than a turn at {fastest_hz:g} Hz")
         n_slots = self.slots_per_turn or 1e6 / (shortest_us * slowest_hz)
         if n_slots * max(len(group.elevation_deg) for group in self.group) > MAX_PULSES_PER_CYCLE:
-            raise ValueError(f"slot_us: gives more than {MAX_PULSES_PER_CYCLE:,} pulses a turn")
+            raise InputError(f"slot_us: gives more than {MAX_PULSES_PER_CYCLE:,} pulses a turn")
         for number, group in enumerate(self.group):
             self._check_group(number, group, shortest_us, fastest_hz)
         return self
@@ -139,13 +133,16 @@ class Spinning(Part):
     def _check_group(self, number: int, group: Group, shortest_us: float, fastest_hz: float) -> None:
         last_us = max(group.time_us or [0.0])
         if last_us >= shortest_us:
-            raise ValueError(f"group.{number}.time_us: {last_us:g} lies outside the slot of {shortest_us:g} us")
+            raise ParameterError(
+                ("group", number, "time_us"), f"{last_us:g} lies outside the slot of {shortest_us:g} us"
+            )
         firings_per_s = group.closed_turn_firings_per_s
         if firings_per_s is not None and firings_per_s <= fastest_hz:
-            raise ValueError(f"group.{number}.closed_turn_firings_per_s: below one firing a turn at {fastest_hz:g} Hz")
+            said = f"below one firing a turn at {fastest_hz:g} Hz"
+            raise ParameterError(("group", number, "closed_turn_firings_per_s"), said)
 
 
-class Planar(Part):
+class Planar(StrictParameters):
     """One laser and a turning mirror; a finer step is reached by several turns that interlace."""
 
     kind: Literal["planar"]
@@ -164,7 +161,7 @@ class Planar(Part):
     """Turns of the mirror in a sweep, each shifted by step_deg."""
 
 
-class Rosette(Part):
+class Rosette(StrictParameters):
     """A row of lasers over a fast mirror whose tilt swings slowly; see rosette.py for the formulas."""
 
     kind: Literal["rosette"]
@@ -197,9 +194,9 @@ class Rosette(Part):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.lowest_elevation_deg >= self.highest_elevation_deg:
-            raise ValueError("lowest_elevation_deg: is not below highest_elevation_deg")
+            raise InputError("lowest_elevation_deg: is not below highest_elevation_deg")
         if self.firings_per_sweep * self.sweeps_per_cycle * self.n_lasers > MAX_PULSES_PER_CYCLE:
-            raise ValueError(
+            raise InputError(
                 f"firings_per_sweep: gives more than {MAX_PULSES_PER_CYCLE:,} pulses until the scan repeats"
             )
         return self

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow import arrays
+from hedgerow.arrays import Array
 from hedgerow.errors import FileError, InputError
 from hedgerow.io.atomic import atomic_file
 from hedgerow.view.shading import Light, seen
 from hedgerow.world import Scene
 from hedgerow.world.scene import Progress
 
-Array = NDArray[np.float64]
 Colour = Sequence[float]
 """Red, green and blue, 0 to 1, as shown on a screen."""
 

@@ -11,11 +11,10 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.arrays import Array
 from hedgerow.log import Beams
 from hedgerow.world import Scene
 from hedgerow.world.hits import Hits
-
-Array = NDArray[np.float64]
 
 _ZENITH, _HORIZON = (np.array(each) ** 2.2 for each in ((0.30, 0.50, 0.85), (0.80, 0.88, 0.96)))
 _SUNLIGHT, _SKYLIGHT = (np.array(each) for each in ((1.75, 1.62, 1.38), (0.62, 0.70, 0.82)))

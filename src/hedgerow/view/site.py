@@ -4,12 +4,11 @@
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Array
 from hedgerow.physics.site import Site
 from hedgerow.view.render import named_colours, render
 
-Array = NDArray[np.float64]
 _BIAS_M = 0.04  # five standard deviations of the roughest material: shadows begin above its noise
 
 

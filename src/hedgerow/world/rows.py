@@ -88,12 +88,12 @@ def from_arrow(name: str, rows: pa.Table, written_as: int) -> dict[str, Column]:
 
 def _require_type(rows: pa.Table, flat: str, kind: pa.DataType) -> None:
     if flat not in rows.column_names:
-        raise InputError(f"column '{flat}' is missing (has {', '.join(rows.column_names)})")
+        raise InputError(f"column '{flat}'", f"is missing (has {', '.join(rows.column_names)})")
     column = rows.column(flat)
     found = column.type
     fits = pa.types.is_list(found) and found.value_type == kind.value_type if pa.types.is_list(kind) else found == kind
     if not fits or column.null_count:
-        raise InputError(f"column '{flat}' is {found}, {column.null_count} missing; expected {kind}, 0")
+        raise InputError(f"column '{flat}'", f"is {found}, {column.null_count} missing; expected {kind}, 0")
 
 
 def _label_counts(rows: pa.Table) -> LabelCounts:
@@ -104,7 +104,7 @@ def _label_counts(rows: pa.Table) -> LabelCounts:
         column = cast("pa.ListArray[Any]", rows.column(flat).combine_chunks())
         values = column.flatten()
         if values.null_count:
-            raise InputError(f"column '{flat}' has lists with {values.null_count} missing values; expected none")
+            raise InputError(f"column '{flat}'", f"has lists with {values.null_count} missing values; expected none")
         lengths.append(column.value_lengths().to_numpy())
         entries.append(values.to_numpy())
     unequal = lengths[0] != lengths[1]

@@ -5,6 +5,7 @@ A thin, checked wrapper over the native scene (`hedgerow._core`). Every world is
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +13,9 @@ from numpy.typing import NDArray
 from hedgerow import _core, arrays
 from hedgerow.errors import InputError
 from hedgerow.log import Beams
+from hedgerow.progress import Progress
 from hedgerow.world.assembly import Assembly
 from hedgerow.world.hits import Hits, Pierced
-
-Progress = Callable[[int], object]
-"""Called now and then with the number of beams done."""
 
 
 class Scene(Assembly):

@@ -12,10 +12,10 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field
 
-from hedgerow import complaint
-from hedgerow.errors import FileError
+from hedgerow.base.parameters import Parameters
+from hedgerow.errors import FileError, ParameterError
 from hedgerow.io.pcap.velodyne_model import HDL_64E, STEP_M, Corrections, Model
 from hedgerow.io.recovery.lasers import Lasers
 from hedgerow.io.whole_file import read_text
@@ -34,10 +34,10 @@ Angle = Annotated[float, Field(ge=-np.pi / 2, le=np.pi / 2)]
 Offset = Annotated[float, Field(ge=-5, le=5)]
 
 
-class Laser(BaseModel):
+class Laser(Parameters):
     """One laser, in the words of velodyne_pointcloud's YAML; angles in radians, lengths in metres."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+    model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
 
     laser_id: Annotated[int, Field(ge=0, lt=N_LASERS)]
     vert_correction: Angle
@@ -49,10 +49,10 @@ class Laser(BaseModel):
     horiz_offset_correction: Offset
 
 
-class Calibration(BaseModel):
+class Calibration(Parameters):
     """All lasers of a unit."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(extra="ignore")
 
     lasers: list[Laser] = Field(min_length=N_LASERS, max_length=N_LASERS)
 
@@ -66,9 +66,9 @@ class Calibration(BaseModel):
         import yaml
 
         try:
-            found = cls.model_validate(yaml.safe_load(read_text(path)))
-        except ValidationError as error:
-            raise FileError(f"{path}: is no calibration of an HDL-64E; {complaint.sentence(error)}") from None
+            found = cls.parse(yaml.safe_load(read_text(path)), "the calibration")
+        except ParameterError as error:
+            raise FileError(f"{path}: is no calibration of an HDL-64E; {error}") from None
         except (yaml.YAMLError, RecursionError) as error:
             raise FileError(f"{path}: cannot be read as YAML ({type(error).__name__})") from None
         if sorted(laser.laser_id for laser in found.lasers) != list(range(N_LASERS)):
@@ -147,8 +147,8 @@ def _parsed(text: bytes) -> Calibration | None:
         for number, *row in rows
     ]
     try:
-        return Calibration.model_validate({"lasers": lasers})
-    except ValidationError:
+        return Calibration.parse({"lasers": lasers}, "the calibration")
+    except ParameterError:
         return None
 
 

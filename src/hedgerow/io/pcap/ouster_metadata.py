@@ -12,22 +12,22 @@ from typing import Annotated, Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
-from hedgerow.errors import FileError
+from hedgerow.base.parameters import Finite, Parameters
+from hedgerow.errors import FileError, InputError
 from hedgerow.io.whole_file import read_text
 
-Finite = Annotated[float, Field(allow_inf_nan=False)]
 Angle = Annotated[float, Field(ge=-360, le=360, allow_inf_nan=False)]
 
 _MODES = (512, 1024, 2048, 4096)
 _OLD_OFFSET_MM = 12.163  # first generation
 
 
-class _Format(BaseModel):
+class _Format(Parameters):
     """The table data_format or lidar_data_format."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(extra="ignore")
 
     columns_per_frame: int = Field(ge=1, le=8192)
     columns_per_packet: int = Field(ge=1, le=1024)
@@ -36,10 +36,10 @@ class _Format(BaseModel):
     udp_profile_lidar: str = "LEGACY"
 
 
-class _Metadata(BaseModel):
+class _Metadata(Parameters):
     """The fields that matter here, taken out of their sections."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(extra="ignore")
 
     data_format: _Format
     beam_altitude_angles: list[Angle]
@@ -55,9 +55,9 @@ class _Metadata(BaseModel):
         n = self.data_format.pixels_per_column
         for name in ("beam_altitude_angles", "beam_azimuth_angles"):
             if len(getattr(self, name)) != n:
-                raise ValueError(f"{name} has {len(getattr(self, name))} numbers, expected {n}, one per pixel")
+                raise InputError(name, f"has {len(getattr(self, name))} numbers, expected {n}, one per pixel")
         if n > 1 and len(set(self.beam_altitude_angles)) == 1:
-            raise ValueError("beam_altitude_angles are all the same; the file was written without a sensor")
+            raise InputError("beam_altitude_angles", "are all the same; the file was written without a sensor")
         return self
 
 
@@ -111,14 +111,7 @@ class OusterMetadata:
             raise FileError(f"{path}: is no JSON ({error}); expected the metadata of an Ouster lidar") from None
         if not isinstance(content, dict):
             raise FileError(f"{path}: holds no table; expected the metadata of an Ouster lidar")
-        try:
-            found = _Metadata.model_validate(_flat(cast("dict[str, Any]", content)))
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"]))
-            text = first["msg"].removeprefix("Value error, ")
-            raise FileError(f"{path}: {where + ': ' if where else ''}{text[0].lower()}{text[1:]}") from None
-        return cls._of(found)
+        return cls._of(_Metadata.parse_from(_flat(cast("dict[str, Any]", content)), path))
 
     @classmethod
     def _of(cls, found: _Metadata) -> Self:

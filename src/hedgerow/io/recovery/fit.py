@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.io.recovery.lasers import Floats, Ints, Lasers, fit_lattice, fit_line
+from hedgerow.arrays import Array
+from hedgerow.io.recovery.lasers import Ints, Lasers, fit_lattice, fit_line
 from hedgerow.io.recovery.rings import split_rings
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class _Turn:
     sense: int
 
 
-def fit_lasers(clouds: Sequence[Floats], rings: Sequence[Ints], known: Nominal, start_rad: float) -> Fit:
+def fit_lasers(clouds: Sequence[Array], rings: Sequence[Ints], known: Nominal, start_rad: float) -> Fit:
     """Fit the lasers of a sensor to a few sweeps.
 
     Args:
@@ -108,7 +109,7 @@ def fit_lasers(clouds: Sequence[Floats], rings: Sequence[Ints], known: Nominal, 
     return Fit(best)
 
 
-def first_lasers(points: Floats, known: Nominal, ring: NDArray[np.integer] | None = None) -> Ints:
+def first_lasers(points: Array, known: Nominal, ring: NDArray[np.integer] | None = None) -> Ints:
     """Guess which laser made each of (N, 3) points: by ring number, else by order, else by the catalogue's angles.
 
     Returns:
@@ -124,7 +125,7 @@ def first_lasers(points: Floats, known: Nominal, ring: NDArray[np.integer] | Non
     return n - 1 - by_order if rising else by_order
 
 
-def guess_turned(points: Floats, laser: Ints, known: Nominal, start_rad: float) -> Floats:
+def guess_turned(points: Array, laser: Ints, known: Nominal, start_rad: float) -> Array:
     """Return what share of its turn the rotor had done at (N, 3) points, if the unit is like the catalogue's."""
     turned = (known.lasers.rotor_rad(points, laser) - start_rad) * (-1 if known.clockwise else 1)
     half_step = known.lasers.step_rad / 2  # a pulse of the first stop may come out a hair before it
@@ -133,10 +134,10 @@ def guess_turned(points: Floats, laser: Ints, known: Nominal, start_rad: float) 
 
 def _on_lattice(
     lasers: Lasers,
-    of_laser: dict[int, Floats],
+    of_laser: dict[int, Array],
     step: float,
     turn: "_Turn",
-    clouds: Sequence[Floats],
+    clouds: Sequence[Array],
     rings: Sequence[Ints],
 ) -> tuple[Lasers, float]:
     """Fit sideways distances and azimuths for one step; return them and how well the lattice is kept."""
@@ -155,7 +156,7 @@ def _on_lattice(
     return replace(fitted, azimuth_rad=fitted.azimuth_rad + turn.sense * shift * step), float(np.mean(kept))
 
 
-def _shifts(lasers: Lasers, turn: "_Turn", clouds: Sequence[Floats], rings: Sequence[Ints]) -> Floats:
+def _shifts(lasers: Lasers, turn: "_Turn", clouds: Sequence[Array], rings: Sequence[Ints]) -> Array:
     """Find how many counts each laser is turned, from the counts at which each has points."""
     n_counts, n_lasers = round(_TURN / lasers.step_rad), len(lasers)
     seen = np.zeros((len(clouds), n_lasers, n_counts))
@@ -177,7 +178,7 @@ def _shifts(lasers: Lasers, turn: "_Turn", clouds: Sequence[Floats], rings: Sequ
     return shift - np.round(np.mean(shift))
 
 
-def _smooth(seen: Floats, width: int = 25) -> Floats:
+def _smooth(seen: Array, width: int = 25) -> Array:
     kernel = np.zeros(seen.shape[2])
     kernel[: width // 2 + 1] = kernel[-(width // 2) :] = 1 / width
     return np.fft.irfft(np.fft.rfft(seen, axis=2) * np.fft.rfft(kernel), seen.shape[2], axis=2)

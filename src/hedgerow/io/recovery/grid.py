@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.io.recovery.lasers import Floats, Ints, Lasers
+from hedgerow.arrays import Array
+from hedgerow.io.recovery.lasers import Ints, Lasers
 
 _TURN = 2 * np.pi
 _LASER_TOLERANCE = 0.35  # of the distance to the next laser
@@ -46,14 +47,14 @@ class Grid:
         return empty
 
 
-def turned_steps(points: Floats, laser: Ints, lasers: Lasers, start_rad: float, clockwise: bool) -> Floats:
+def turned_steps(points: Array, laser: Ints, lasers: Lasers, start_rad: float, clockwise: bool) -> Array:
     """Return by how many steps the rotor had turned since the start of the sweep when (N, 3) points were made."""
     turned = (lasers.rotor_rad(points, laser) - start_rad) * (-1 if clockwise else 1)
     # A pulse of the first stop may come out a hair before it; it is not one of the end of the sweep.
     return (turned + lasers.step_rad / 2) % _TURN / lasers.step_rad - 0.5
 
 
-def arrange(points: Floats, lasers: Lasers, start_rad: float, clockwise: bool) -> Grid:
+def arrange(points: Array, lasers: Lasers, start_rad: float, clockwise: bool) -> Grid:
     """Sort the (N, 3) points of one sweep, sensor frame, into the firings of its lasers."""
     laser, off_line = lasers.nearest(points)
     turned = turned_steps(points, laser, lasers, start_rad, clockwise)
@@ -121,5 +122,5 @@ def _stop_of(count: Ints, laser: Ints, fits: NDArray[np.bool_], stops: Ints, n_l
     return stop
 
 
-def _rms(values: Floats) -> float:
+def _rms(values: Array) -> float:
     return float(np.sqrt(np.mean(values**2))) if len(values) else 0.0

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.arrays import Array
+
 if TYPE_CHECKING:
     from hedgerow.sensor.pattern_config import Group
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _SIDEWAYS_M = np.arange(-0.040, 0.0405, 0.001)  # no spinning lidar emits farther from its axis than this
@@ -30,19 +31,19 @@ _AT_ONCE = 20_000  # points compared with all lasers at a time
 class Lasers:
     """K lasers, sensor frame: x forward, y left, z up."""
 
-    elevation_rad: Floats
+    elevation_rad: Array
     """(K,) above the horizon."""
-    up_m: Floats
+    up_m: Array
     """(K,) height of emission."""
-    left_m: Floats
+    left_m: Array
     """(K,) sideways distance of emission from the axis; the sign of catalogue's `left_mm`."""
-    azimuth_rad: Floats
+    azimuth_rad: Array
     """(K,) to the rotor, counter-clockwise; with it, points that were fired together have one rotor angle."""
     step_rad: float
     """Rotor angles are multiples of this."""
 
     @classmethod
-    def of_group(cls, group: "Group", step_rad: float, late_rad: Floats | float = 0.0) -> "Lasers":
+    def of_group(cls, group: "Group", step_rad: float, late_rad: Array | float = 0.0) -> "Lasers":
         """Take the lasers of a group of the catalogue.
 
         Args:
@@ -64,11 +65,11 @@ class Lasers:
         """Count the lasers."""
         return len(self.elevation_rad)
 
-    def rotor_rad(self, points: Floats, laser: Ints) -> Floats:
+    def rotor_rad(self, points: Array, laser: Ints) -> Array:
         """Return the (N,) rotor angles at which (N,) lasers made (N, 3) points."""
         return beam_azimuth(points, self.left_m[laser]) - self.azimuth_rad[laser]
 
-    def nearest(self, points: Floats) -> tuple[Ints, Floats]:
+    def nearest(self, points: Array) -> tuple[Ints, Array]:
         """Find the laser of each of (N, 3) points.
 
         Returns:
@@ -78,7 +79,7 @@ class Lasers:
         parts = [self._nearest(part, order) for part in np.array_split(points, len(points) // _AT_ONCE + 1)]
         return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
-    def _nearest(self, points: Floats, order: NDArray[np.intp]) -> tuple[Ints, Floats]:
+    def _nearest(self, points: Array, order: NDArray[np.intp]) -> tuple[Ints, Array]:
         rho = np.hypot(points[:, 0], points[:, 1])
         # Lines of lasers cross only nearer than any range, so the nearest line by height is the laser.
         heights = self.up_m[order] + rho[:, None] * np.tan(self.elevation_rad[order])
@@ -87,7 +88,7 @@ class Lasers:
         laser = order[closest].astype(np.int64)
         return laser, off_m * np.cos(self.elevation_rad[laser]) ** 2 / np.maximum(rho, 1e-6)
 
-    def beams(self, rotor_rad: Floats, laser: Ints) -> tuple[Floats, Floats]:
+    def beams(self, rotor_rad: Array, laser: Ints) -> tuple[Array, Array]:
         """Return origins and unit directions, (N, 3) each in the sensor frame, of pulses at (N,) rotor angles."""
         azimuth = rotor_rad + self.azimuth_rad[laser]
         cos, sin, left = np.cos(azimuth), np.sin(azimuth), self.left_m[laser]
@@ -95,20 +96,20 @@ class Lasers:
         origin = np.stack([-left * sin, left * cos, self.up_m[laser]], axis=1)
         return origin, np.stack([flat * cos, flat * sin, up], axis=1)
 
-    def origins(self, points: Floats, laser: Ints) -> Floats:
+    def origins(self, points: Array, laser: Ints) -> Array:
         """Return where the pulses that made (N, 3) points were emitted, (N, 3) in the sensor frame."""
         azimuth = beam_azimuth(points, self.left_m[laser])
         left = self.left_m[laser]
         return np.stack([-left * np.sin(azimuth), left * np.cos(azimuth), self.up_m[laser]], axis=1)
 
 
-def beam_azimuth(points: Floats, left_m: Floats | float) -> Floats:
+def beam_azimuth(points: Array, left_m: Array | float) -> Array:
     """Return the azimuth of beams that passed the axis at distance `left_m` and made (N, 3) points, (N,) [rad]."""
     rho = np.hypot(points[:, 0], points[:, 1])
     return np.arctan2(points[:, 1], points[:, 0]) - np.arcsin(np.clip(left_m / np.maximum(rho, 1e-6), -1, 1))
 
 
-def fit_line(points: Floats) -> tuple[float, float, float]:
+def fit_line(points: Array) -> tuple[float, float, float]:
     """Fit the line z = up + tan(elevation) * rho of one laser, robustly.
 
     Returns:
@@ -131,7 +132,7 @@ def fit_line(points: Floats) -> tuple[float, float, float]:
     return float(np.arctan(slope)), float(up), float(np.sqrt(np.mean(off**2)))
 
 
-def fit_lattice(points: Floats, step_rad: float, start_rad: float, sense: int) -> tuple[float, float, float]:
+def fit_lattice(points: Array, step_rad: float, start_rad: float, sense: int) -> tuple[float, float, float]:
     """Find the sideways distance of one laser at which its azimuths lie best on a lattice.
 
     Args:

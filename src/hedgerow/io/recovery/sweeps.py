@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.arrays import Array
 from hedgerow.io.recovery.fit import Nominal, first_lasers, fit_lasers, nominal
 from hedgerow.io.recovery.grid import Grid, arrange, turned_steps
-from hedgerow.io.recovery.lasers import Floats, Ints, Lasers
+from hedgerow.io.recovery.lasers import Ints, Lasers
 
 if TYPE_CHECKING:
     from hedgerow.sensor import Sensor
@@ -39,15 +40,15 @@ class NotRecovered(Exception):
 class Pulses:
     """Firings of one sweep in the sensor frame, in the order in which they were fired; points come along by index."""
 
-    origin_m: Floats
+    origin_m: Array
     """(P, 3)."""
-    direction: Floats
+    direction: Array
     """(P, 3) of unit length."""
-    range_m: Floats
+    range_m: Array
     """(P,); inf is no return."""
     ring: Ints
     """(P,)"""
-    turned: Floats
+    turned: Array
     """(P,) share of the turn done when it was fired, 0 to 1."""
     point: Ints
     """(P,) index of the point that it made, or -1."""
@@ -69,7 +70,7 @@ class Recovery:
     def of(
         cls,
         sensor: "Sensor",
-        clouds: Sequence[Floats],
+        clouds: Sequence[Array],
         start_rad: float | None = None,
         lasers: Sequence[Ints] | None = None,
     ) -> Self:
@@ -102,7 +103,7 @@ class Recovery:
             raise NotRecovered(f"only {quality['explained']:.1%} of the points fit a firing (needs {SURE:.0%})")
         return cls(known, fit.lasers, start, hidden, quality)
 
-    def complete(self, points: Floats) -> Pulses:
+    def complete(self, points: Array) -> Pulses:
         """Return every firing of one sweep, given its (N, 3) points in the sensor frame.
 
         Raises:

@@ -78,8 +78,9 @@ def rows_of(
     fits = step > 0 and all(at + np.dtype(kind).itemsize <= step for kind, at in chosen.values())
     if not fits or row_step < width * step or len(data) < height * row_step or height * width > _MAX_POINTS:
         raise InputError(
-            f"the cloud says it has {height} x {width} points of {step} bytes, but holds {len(data)} bytes or has "
-            "fields outside of its points"
+            "cloud",
+            f"says it has {height} x {width} points of {step} bytes, but holds {len(data)} bytes or has "
+            "fields outside of its points",
         )
     formats, offsets = [each[0] for each in chosen.values()], [each[1] for each in chosen.values()]
     kind = np.dtype({"names": list(chosen), "formats": formats, "offsets": offsets, "itemsize": step})

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.arrays import Array
 from hedgerow.physics.plants.crown import Crown
 from hedgerow.physics.shapes import Mesh
 
-Array = NDArray[np.float64]
 GOLDEN_RAD = np.pi * (3 - np.sqrt(5))
 """Turn from one branch to the next that shades the others least; what many plants do."""
 

@@ -4,10 +4,11 @@
 import numpy as np
 from pydantic import Field
 
+from hedgerow.base.parameters import NotNegative, Share
 from hedgerow.physics.piece import Piece
 from hedgerow.physics.plants.branching import GOLDEN_RAD, Branches, tubes, turned_off, unit
 from hedgerow.physics.plants.grass import PatchParameters, truncated_normal
-from hedgerow.physics.plants.parameters import Angle, Metres, NotNegative, PerSquareMetre, Share
+from hedgerow.physics.plants.parameters import Angle, Metres, PerSquareMetre
 from hedgerow.physics.plants.strips import arc_spines, scaled_to_area, strips
 from hedgerow.physics.shapes import joined
 

@@ -4,9 +4,11 @@
 from typing import Annotated, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from hedgerow.arrays import Array
+from hedgerow.base.parameters import NotNegative
+from hedgerow.errors import InputError
 from hedgerow.physics.piece import Piece
 from hedgerow.physics.plants import foliage
 from hedgerow.physics.plants.branching import (
@@ -20,11 +22,9 @@ from hedgerow.physics.plants.branching import (
     turned_off,
 )
 from hedgerow.physics.plants.crown import Crown, CrownShape
-from hedgerow.physics.plants.parameters import MAX_STEMS, Metres, NotNegative
+from hedgerow.physics.plants.parameters import MAX_STEMS, Metres
 from hedgerow.physics.plants.woody import WoodyParameters, children, trunk
 from hedgerow.physics.shapes import joined
-
-Array = NDArray[np.float64]
 
 
 class ConiferParameters(WoodyParameters):
@@ -56,10 +56,10 @@ class ConiferParameters(WoodyParameters):
     @model_validator(mode="after")
     def _check_needles(self) -> Self:
         if self.whorl_spacing_m > 0.5 * (self.height_m - self.crown_base_m):
-            raise ValueError(f"whorl_spacing_m: {self.whorl_spacing_m:g} is more than half the depth of the crown")
+            raise InputError(f"whorl_spacing_m: {self.whorl_spacing_m:g} is more than half the depth of the crown")
         n = self.foliage_m2 * self.detail / (self.needle_length_m * self.needle_width_m / 2)
         if n > MAX_STEMS:
-            raise ValueError(f"needle_length_m: gives {n:.3g} needles; expected at most {MAX_STEMS:,}")
+            raise InputError(f"needle_length_m: gives {n:.3g} needles; expected at most {MAX_STEMS:,}")
         return self
 
 

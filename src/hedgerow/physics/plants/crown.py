@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from hedgerow.arrays import Array
+
 CrownShape = Literal["round", "dome", "cone", "column", "vase"]
 
 # Radius at t = 0 (base of the crown) to 1 (top), as a share of the largest.

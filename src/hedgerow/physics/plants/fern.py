@@ -2,16 +2,15 @@
 """Ferns: fronds that arch out of one root, each with leaflets to both sides that grow shorter towards the tip."""
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
+from hedgerow.arrays import Array
+from hedgerow.base.parameters import NotNegative
 from hedgerow.physics.piece import Piece
 from hedgerow.physics.plants.branching import GOLDEN_RAD, Branches, across, tubes, unit
-from hedgerow.physics.plants.parameters import Angle, Metres, NotNegative, PlantParameters
+from hedgerow.physics.plants.parameters import Angle, Metres, PlantParameters
 from hedgerow.physics.plants.strips import arc_spines, scaled_to_area
 from hedgerow.physics.shapes import joined
-
-Array = NDArray[np.float64]
 
 
 class FernParameters(PlantParameters):

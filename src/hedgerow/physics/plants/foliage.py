@@ -4,13 +4,12 @@
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Array
 from hedgerow.physics.plants.branching import GOLDEN_RAD, Branches, across, turned_off, unit
 from hedgerow.physics.plants.strips import areas_m2
 from hedgerow.physics.shapes import Mesh
 
-Array = NDArray[np.float64]
 LeafTriangles = Literal[2, 4]
 
 # Leaves of length 1 along x, folded up along the middle: (along, across, up) of each corner.

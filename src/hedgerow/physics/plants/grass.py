@@ -8,23 +8,15 @@ than single plants (DESIGN section 3). Everything is made in one go for all blad
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from hedgerow.arrays import Array
+from hedgerow.base.parameters import NotNegative, Share
+from hedgerow.errors import InputError
 from hedgerow.physics.piece import Piece
-from hedgerow.physics.plants.parameters import (
-    MAX_STEMS,
-    Angle,
-    Metres,
-    NotNegative,
-    PerSquareMetre,
-    PlantParameters,
-    Share,
-)
+from hedgerow.physics.plants.parameters import MAX_STEMS, Angle, Metres, PerSquareMetre, PlantParameters
 from hedgerow.physics.plants.strips import arc_spines, scaled_to_area
 from hedgerow.physics.shapes import Mesh
-
-Array = NDArray[np.float64]
 
 
 class PatchParameters(PlantParameters):
@@ -51,7 +43,7 @@ class PatchParameters(PlantParameters):
     def _check(self) -> Self:
         n = self.density_per_m2 * self.area_m2
         if n > MAX_STEMS:
-            raise ValueError(f"density_per_m2: gives {n:.3g} stems in one patch; expected at most {MAX_STEMS:,}")
+            raise InputError(f"density_per_m2: gives {n:.3g} stems in one patch; expected at most {MAX_STEMS:,}")
         return self
 
     def feet_m(self, rng: np.random.Generator) -> Array:

@@ -3,19 +3,17 @@
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from hedgerow.base.parameters import Parameters
 
 Metres = Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)]
-NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 PerSquareMetre = Annotated[float, Field(ge=0, le=100_000, allow_inf_nan=False)]
-Share = Annotated[float, Field(ge=0, le=1)]
 Angle = Annotated[float, Field(ge=0, le=180)]
 
 MAX_STEMS = 20_000_000
 """Most stems, blades or leaves of one plant or patch; about 8 GB of mesh."""
 
 
-class PlantParameters(BaseModel):
-    """Frozen; unknown names are refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+class PlantParameters(Parameters):
+    """Parameters of a plant."""

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from pydantic import ValidationError
 
-from hedgerow.errors import InputError
 from hedgerow.physics.piece import Piece
 from hedgerow.physics.plants.parameters import PlantParameters
 
@@ -30,14 +28,5 @@ class Plant:
         Raises:
             InputError: unknown name or value out of bounds; says which and what there is.
         """
-        try:
-            parameters = self.parameters(**values)
-        except ValidationError as error:
-            first = error.errors()[0]
-            field = ".".join(str(part) for part in first["loc"]) or self.name
-            if first["type"] == "extra_forbidden":
-                known = ", ".join(self.parameters.model_fields)
-                raise InputError(f"{field}: {self.name} has no such parameter; it has {known}") from None
-            found = "" if first["type"] == "value_error" else f", found {first['input']!r}"
-            raise InputError(f"{field}: {first['msg'].removeprefix('Value error, ')}{found}") from None
+        parameters = self.parameters.parse(values, self.name)
         return self.make(parameters, np.random.default_rng(seed))

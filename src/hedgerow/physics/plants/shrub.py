@@ -4,11 +4,12 @@
 import numpy as np
 from pydantic import Field
 
+from hedgerow.base.parameters import NotNegative
 from hedgerow.physics.piece import Piece
 from hedgerow.physics.plants.branching import GOLDEN_RAD, Branches, Habit, fitted_m, grown
 from hedgerow.physics.plants.crown import Crown, CrownShape
 from hedgerow.physics.plants.foliage import LeafTriangles
-from hedgerow.physics.plants.parameters import Metres, NotNegative
+from hedgerow.physics.plants.parameters import Metres
 from hedgerow.physics.plants.woody import LeafyParameters, clothed
 
 

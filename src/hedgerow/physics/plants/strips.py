@@ -4,11 +4,9 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Array
 from hedgerow.physics.shapes import Mesh
-
-Array = NDArray[np.float64]
 
 
 def arc_spines(

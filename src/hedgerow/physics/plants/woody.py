@@ -7,6 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from hedgerow.arrays import Array
+from hedgerow.base.parameters import NotNegative
+from hedgerow.errors import InputError
 from hedgerow.physics.piece import Piece
 from hedgerow.physics.plants import foliage
 from hedgerow.physics.plants.branching import (
@@ -21,10 +24,9 @@ from hedgerow.physics.plants.branching import (
 )
 from hedgerow.physics.plants.crown import Crown
 from hedgerow.physics.plants.foliage import LeafTriangles
-from hedgerow.physics.plants.parameters import MAX_STEMS, Metres, NotNegative, PlantParameters
+from hedgerow.physics.plants.parameters import MAX_STEMS, Metres, PlantParameters
 from hedgerow.physics.shapes import joined
 
-Array = NDArray[np.float64]
 BREAST_M = 1.3
 """Height at which foresters measure the diameter of a stem."""
 LEAVES_PER_TWIG = 12
@@ -56,7 +58,7 @@ class WoodyParameters(PlantParameters):
     @model_validator(mode="after")
     def _check_crown(self) -> Self:
         if self.crown_base_m >= 0.95 * self.height_m:
-            raise ValueError(
+            raise InputError(
                 f"crown_base_m: is {self.crown_base_m:g}, not clearly below height_m, {self.height_m:g}; "
                 f"expected less than {0.95 * self.height_m:g}"
             )
@@ -77,7 +79,7 @@ class LeafyParameters(WoodyParameters):
     def _check_leaves(self) -> Self:
         n = self.foliage_m2 * self.detail / (self.leaf_length_m**2 * self.leaf_width / 2)
         if n > MAX_STEMS:
-            raise ValueError(f"leaf_length_m: gives {n:.3g} leaves; expected at most {MAX_STEMS:,}")
+            raise InputError(f"leaf_length_m: gives {n:.3g} leaves; expected at most {MAX_STEMS:,}")
         return self
 
     @property

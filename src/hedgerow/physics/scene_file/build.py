@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.arrays import Array
 from hedgerow.errors import FileError, InputError
 from hedgerow.physics.piece import Piece, n_triangles
 from hedgerow.physics.plants import PLANTS
@@ -26,7 +27,6 @@ from hedgerow.physics.scene_file.walls import wall_mesh
 from hedgerow.physics.terrain import Terrain
 from hedgerow.world.scene import Scene
 
-Array = NDArray[np.float64]
 Stages = Callable[[str, int, int], object]
 """Called with a stage, how much of it is done, and how much there is."""
 
@@ -187,8 +187,7 @@ class Builder:
             self._built.n_gaussians += thing.n_gaussians * len(places)
 
     def _refusal(self, place: tuple[str, ...], error: InputError) -> FileError:
-        field, _, said = str(error).partition(": ")
-        return self._source.error((*place, field), said)
+        return self._source.error((*place, error.field), error.said)
 
 
 def _of_grass(plant: Plant, parameters: PatchParameters, density_per_m2: float) -> Grow:

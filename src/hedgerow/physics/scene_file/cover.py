@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.arrays import Array
 from hedgerow.physics.piece import Piece
 from hedgerow.physics.scene_file.patches import Patch, cut, transformed
 from hedgerow.physics.scene_file.region import Region
 from hedgerow.physics.terrain import Terrain
 
-Array = NDArray[np.float64]
 Grow = Callable[[float, np.random.Generator], Patch]
 """Makes a patch with sides of so many metres."""
 

@@ -5,7 +5,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from hedgerow.sensor.pattern_config import Finite, NotNegative, Part, Positive
+from hedgerow.base.parameters import Finite, NotNegative, Positive, StrictParameters
+from hedgerow.errors import InputError
 
 Point = Annotated[list[Finite], Field(min_length=2, max_length=2)]
 """x and y, map frame [m]."""
@@ -15,7 +16,7 @@ Path = Annotated[list[Point], Field(min_length=2)]
 """Corners of a line."""
 
 
-class TerrainSpec(Part):
+class TerrainSpec(StrictParameters):
     """The ground."""
 
     kind: Literal["flat", "noise", "raster"] = "flat"
@@ -52,15 +53,15 @@ class TerrainSpec(Part):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.kind == "raster" and self.file is None:
-            raise ValueError("file: missing; a raster needs one")
+            raise InputError("file: missing; a raster needs one")
         if self.kind != "raster" and self.size_m is None:
-            raise ValueError("size_m: missing; expected the extent in x and y [m]")
+            raise InputError("size_m: missing; expected the extent in x and y [m]")
         if self.kind != "raster" and self.file is not None:
-            raise ValueError(f"file: only a raster has one, but kind is {self.kind}")
+            raise InputError(f"file: only a raster has one, but kind is {self.kind}")
         return self
 
 
-class TrailSpec(Part):
+class TrailSpec(StrictParameters):
     """A road or trail cut into the ground."""
 
     path_m: Path

@@ -22,8 +22,7 @@ def make_terrain(file: SceneFile, source: Source, seed: int) -> Terrain:
     try:
         terrain = _raw(file, source, seed)
     except InputError as error:
-        field, _, said = str(error).partition(": ")
-        raise source.error(("terrain", field.split(",")[0]), said) from None
+        raise source.error(("terrain", error.field), error.said) from None
     if spec.kind == "raster" and spec.model_fields_set & {"middle_m"}:
         low_x, low_y, high_x, high_y = terrain.bounds_m
         x, y = spec.middle_m
@@ -50,8 +49,7 @@ def make_trail(file: SceneFile, source: Source, terrain: Terrain) -> tuple[Terra
     try:
         return terrain.with_trail(coarse.points_m, spec.width_m, **how), line
     except InputError as error:
-        field, _, said = str(error).partition(": ")
-        raise source.error(("trail", field.split(",")[0]), said) from None
+        raise source.error(("trail", error.field), error.said) from None
 
 
 def _raw(file: SceneFile, source: Source, seed: int) -> Terrain:

@@ -7,7 +7,7 @@ the text has been read without complaint.
 
 import re
 
-from hedgerow.complaint import Location
+from hedgerow.errors import Location
 
 Lines = dict[tuple[int | str, ...], int]
 """Line, counted from 1, of each place."""

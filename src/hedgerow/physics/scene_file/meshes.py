@@ -5,14 +5,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Array
 from hedgerow.errors import FileError
 from hedgerow.physics.piece import Piece
 from hedgerow.physics.scene_file.things import MeshSpec
 from hedgerow.physics.shapes import Mesh
 
-Array = NDArray[np.float64]
 _Y_UP = np.array([[1.0, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
 
 

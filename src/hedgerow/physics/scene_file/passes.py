@@ -2,16 +2,15 @@
 """Passes: trajectories of the sensor from the few figures of a scene file."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hedgerow import rotation
+from hedgerow.arrays import Array
 from hedgerow.errors import InputError
 from hedgerow.frames import Trajectory
 from hedgerow.physics.scene_file.paths import Polyline
 from hedgerow.physics.scene_file.routes import PassSpec
 from hedgerow.physics.terrain import Terrain
 
-Array = NDArray[np.float64]
 _STEP_M = 0.5
 _WHEELBASE_M = 3.0
 """The vehicle evens out the ground over this length."""

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.arrays import Array
 from hedgerow.physics.piece import Piece
 from hedgerow.physics.plants.grass import PatchParameters
 from hedgerow.physics.plants.plant import Plant
@@ -14,7 +15,6 @@ from hedgerow.physics.scene_file.placing import ScatterSpec
 from hedgerow.physics.scene_file.scatter import transforms
 from hedgerow.physics.shapes import Mesh, joined
 
-Array = NDArray[np.float64]
 _GROUNDED_M = 0.01
 """What reaches down to here stands on the ground."""
 

@@ -6,12 +6,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from hedgerow.arrays import Array
 if TYPE_CHECKING:
     from scipy.spatial import KDTree
 
-Array = NDArray[np.float64]
 
 
 class Polyline:

@@ -5,13 +5,14 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
+from hedgerow.base.parameters import Finite, NotNegative, Positive, StrictParameters
+from hedgerow.errors import InputError
 from hedgerow.physics.scene_file.ground import Point
-from hedgerow.sensor.pattern_config import Finite, NotNegative, Part, Positive
 
 Span = Annotated[list[Finite], Field(min_length=2, max_length=2)]
 
 
-class RepeatSpec(Part):
+class RepeatSpec(StrictParameters):
     """More copies in a row."""
 
     count: int = Field(ge=1, le=1_000_000)
@@ -20,7 +21,7 @@ class RepeatSpec(Part):
     """From one to the next, x and y, or x, y and z."""
 
 
-class ObjectSpec(Part):
+class ObjectSpec(StrictParameters):
     """A thing, or a row of it, at a place."""
 
     what: str
@@ -39,7 +40,7 @@ class ObjectSpec(Part):
     """Which variant of a plant. Default: the first for the first copy, and so on."""
 
 
-class ScatterSpec(Part):
+class ScatterSpec(StrictParameters):
     """A thing at random places."""
 
     what: str
@@ -74,13 +75,13 @@ class ScatterSpec(Part):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if (self.density_per_m2 is None) == (self.count is None):
-            raise ValueError("density_per_m2: give either density_per_m2 or count")
+            raise InputError("density_per_m2: give either density_per_m2 or count")
         if self.box_m is not None and self.polygon_m is not None:
-            raise ValueError("polygon_m: give either polygon_m or box_m")
+            raise InputError("polygon_m: give either polygon_m or box_m")
         if self.box_m is not None and not (self.box_m[0] < self.box_m[2] and self.box_m[1] < self.box_m[3]):
-            raise ValueError(f"box_m: {self.box_m} has no area; expected least x, least y, largest x, largest y")
+            raise InputError(f"box_m: {self.box_m} has no area; expected least x, least y, largest x, largest y")
         for name in ("slope_deg", "trail_distance_m", "scale", "yaw_deg"):
             span = getattr(self, name)
             if span is not None and span[0] > span[1]:
-                raise ValueError(f"{name}: {span[0]:g} is above {span[1]:g}; expected from and to")
+                raise InputError(f"{name}: {span[0]:g} is above {span[1]:g}; expected from and to")
         return self

@@ -14,9 +14,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from hedgerow import complaint
-from hedgerow.complaint import Location
-from hedgerow.errors import FileError, InputError
+from hedgerow.errors import FileError, InputError, Location, ParameterError, dotted
 from hedgerow.physics.scene_file.lines import Lines, line_of, toml_lines
 
 if TYPE_CHECKING:
@@ -49,10 +47,8 @@ class Source:
 
     def error(self, location: Location, message: str) -> FileError:
         """Make the error about a field; the message does not repeat it."""
-        return self._error(location, f"{complaint.dotted(location)}: {message}")
-
-    def _error(self, location: Location, said: str) -> FileError:
-        place = complaint.dotted(location)
+        place = dotted(location)
+        said = f"{place}: {message}" if place else message
         if any(place == name or place.startswith((f"{name}.", f"{name}[")) for name in self.changed):
             return FileError(f"{self.path}: {said} (as set from outside)")
         line = line_of(self.lines, location)
@@ -64,21 +60,12 @@ class Source:
         Raises:
             FileError: a field is wrong; names it and its line.
         """
-        from pydantic import ValidationError
-
         from hedgerow.physics.scene_file.schema import SceneFile
 
         try:
-            return SceneFile.model_validate(self.content)
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            location = _plain(first["loc"])
-            if first["type"] == "value_error" and "ctx" in first:  # the message starts with the field
-                own = str(first["ctx"]["error"]).split(":")[0]
-                location = (*location, *own.split("."))
-            if first["type"].startswith("union_tag"):
-                location = (*location, "kind")
-            raise self._error(location, complaint.sentence(error, lambda loc: complaint.dotted(_plain(loc)))) from None
+            return SceneFile.parse(self.content, "a scene")
+        except ParameterError as error:
+            raise self.error(error.location, error.said) from None
 
 
 def scene_names() -> list[str]:
@@ -200,14 +187,3 @@ def _references(value: Any) -> frozenset[str]:
     if isinstance(value, list):
         return frozenset[str]().union(*(_references(entry) for entry in cast("list[Any]", value)))
     return frozenset({value[1:]} if isinstance(value, str) and value.startswith("$") else ())
-
-
-def _plain(location: Location) -> tuple[int | str, ...]:
-    """Leave out pydantic's note of which kind of shape it tried; it is no field of the file."""
-    if len(location) > 2 and location[0] == "shapes":
-        return (
-            (*location[:2], *location[3:])
-            if location[2] in ("box", "cylinder", "panel", "ellipsoid")
-            else tuple(location)
-        )
-    return tuple(location)

@@ -4,7 +4,7 @@
 import difflib
 from collections.abc import Iterable, Mapping
 
-from hedgerow.complaint import Location, sentence
+from hedgerow.errors import Location, ParameterError
 from hedgerow.physics.labels import LABELS, Label
 from hedgerow.physics.materials import Material, materials
 from hedgerow.physics.scene_file.read import Source
@@ -50,8 +50,6 @@ def _require(source: Source, location: Location, name: str, known: Iterable[str]
 
 
 def _check_plants(file: SceneFile, source: Source) -> None:
-    from pydantic import ValidationError
-
     from hedgerow.physics.plants import PLANTS
 
     for name, spec in file.plants.items():
@@ -60,12 +58,9 @@ def _check_plants(file: SceneFile, source: Source) -> None:
         for parameter in spec.parameters:
             _require(source, ("plants", name, "parameters", parameter), parameter, known.model_fields, "parameter")
         try:
-            known(**spec.parameters)
-        except ValidationError as error:
-            location = error.errors(include_url=False)[0]["loc"]
-            place = ("plants", name, "parameters", *location)
-            said = sentence(error, lambda _: "").removeprefix(": ")
-            raise source.error(place, said) from None
+            known.parse(spec.parameters, spec.kind)
+        except ParameterError as error:
+            raise source.error(("plants", name, "parameters", *error.location), error.said) from None
 
 
 def _check_labels(file: SceneFile, source: Source) -> None:

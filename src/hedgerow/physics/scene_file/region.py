@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.arrays import Array
 from hedgerow.physics.scene_file.paths import Polyline, polygon_distance_m
 from hedgerow.physics.scene_file.placing import ScatterSpec
 from hedgerow.physics.terrain import Terrain
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,12 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
+from hedgerow.base.parameters import Finite, Positive, StrictParameters
+from hedgerow.errors import InputError
 from hedgerow.physics.scene_file.ground import Path, Point
-from hedgerow.sensor.pattern_config import Finite, Part, Positive
 
 
-class ArcSpec(Part):
+class ArcSpec(StrictParameters):
     """Places on a circle, looking at its middle."""
 
     centre_m: Point
@@ -24,7 +25,7 @@ class ArcSpec(Part):
     """Number of places, ends included."""
 
 
-class PassSpec(Part):
+class PassSpec(StrictParameters):
     """One pass: along waypoints, along the trail, round an arc, or standing."""
 
     waypoints_m: Path | None = None
@@ -62,7 +63,7 @@ class PassSpec(Part):
         given = [name for name, value in ways.items() if value is not None] + ["along_trail"] * self.along_trail
         if len(given) != 1:
             found = " and ".join(given) or "none"
-            raise ValueError(f"waypoints_m: give one of waypoints_m, along_trail, arc and standing_m; found {found}")
+            raise InputError(f"waypoints_m: give one of waypoints_m, along_trail, arc and standing_m; found {found}")
         if self.to_m is not None and self.to_m <= self.from_m:
-            raise ValueError(f"to_m: {self.to_m:g} is not beyond from_m, {self.from_m:g}")
+            raise InputError(f"to_m: {self.to_m:g} is not beyond from_m, {self.from_m:g}")
         return self

@@ -4,12 +4,11 @@
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Array
 from hedgerow.physics.scene_file.placing import ScatterSpec
 from hedgerow.physics.scene_file.region import Region, nearest_m
 
-Array = NDArray[np.float64]
 Refuse = Callable[[str, str], Exception]
 """Makes the error about a field of the rule, with a message."""
 

@@ -9,15 +9,16 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
+from hedgerow.base.parameters import StrictParameters
+from hedgerow.errors import ParameterError
 from hedgerow.physics.materials import Material
 from hedgerow.physics.scene_file.ground import TerrainSpec, TrailSpec
 from hedgerow.physics.scene_file.placing import ObjectSpec, ScatterSpec
 from hedgerow.physics.scene_file.routes import PassSpec
 from hedgerow.physics.scene_file.things import MeshSpec, PlantSpec, Shape, Triple, WallSpec, WorldSpec
-from hedgerow.sensor.pattern_config import Part
 
 
-class LabelSpec(Part):
+class LabelSpec(StrictParameters):
     """A semantic class of the user's own."""
 
     number: int = Field(ge=0, le=65535)
@@ -26,7 +27,7 @@ class LabelSpec(Part):
     """Whether a beam may pass through it in part."""
 
 
-class ViewSpec(Part):
+class ViewSpec(StrictParameters):
     """From where to draw a picture of the scene."""
 
     eye_m: Triple
@@ -37,7 +38,7 @@ class ViewSpec(Part):
     """Angle from the left to the right edge."""
 
 
-class SceneFile(Part):
+class SceneFile(StrictParameters):
     """A scene file."""
 
     about: str = ""
@@ -81,11 +82,11 @@ class SceneFile(Part):
         for table in ("plants", "meshes", "shapes", "worlds"):
             for name in getattr(self, table):
                 if name in seen:
-                    raise ValueError(f"{table}.{name}: the name is taken by {seen[name]}.{name}; choose another")
+                    raise ParameterError((table, name), f"the name is taken by {seen[name]}.{name}; choose another")
                 seen[name] = table
         for name in self.scatter:
             if name in self.objects:
-                raise ValueError(f"scatter.{name}: the name is taken by objects.{name}; choose another")
+                raise ParameterError(("scatter", name), f"the name is taken by objects.{name}; choose another")
         return self
 
     def things(self) -> dict[str, PlantSpec | MeshSpec | Shape | WorldSpec]:

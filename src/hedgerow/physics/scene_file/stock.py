@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hedgerow.errors import FileError
 from hedgerow.physics.labels import Label
@@ -20,8 +19,6 @@ from hedgerow.physics.scene_file.solids import solid_mesh
 from hedgerow.physics.scene_file.things import MeshSpec, PlantSpec, Shape, WorldSpec
 from hedgerow.world.load import load_world
 from hedgerow.world.scene import Scene
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

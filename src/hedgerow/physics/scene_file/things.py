@@ -6,14 +6,14 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from hedgerow.base.parameters import Finite, NotNegative, Positive, Share, StrictParameters
+from hedgerow.errors import InputError
 from hedgerow.physics.scene_file.ground import Path
-from hedgerow.sensor.config import Share
-from hedgerow.sensor.pattern_config import Finite, NotNegative, Part, Positive
 
 Triple = Annotated[list[Finite], Field(min_length=3, max_length=3)]
 
 
-class PlantSpec(Part):
+class PlantSpec(StrictParameters):
     """A kind of plant, grown in some variants."""
 
     kind: str
@@ -24,7 +24,7 @@ class PlantSpec(Part):
     """Of that kind; `hedgerow plants KIND` lists them."""
 
 
-class PartSpec(Part):
+class PartSpec(StrictParameters):
     """What one part of a mesh file is."""
 
     material: str | None = None
@@ -33,7 +33,7 @@ class PartSpec(Part):
     """Semantic class. Default: the mesh's."""
 
 
-class MeshSpec(Part):
+class MeshSpec(StrictParameters):
     """A mesh file: OBJ, PLY, STL or GLB. Instances in a GLB stay instances."""
 
     file: str
@@ -52,7 +52,7 @@ class MeshSpec(Part):
     """Share of light that passes each triangle."""
 
 
-class BoxSpec(Part):
+class BoxSpec(StrictParameters):
     """A box that stands on its place."""
 
     kind: Literal["box"]
@@ -67,7 +67,7 @@ class BoxSpec(Part):
     """Share of light that passes each face."""
 
 
-class CylinderSpec(Part):
+class CylinderSpec(StrictParameters):
     """A cylinder or cone's stump that stands or lies on its place, with a lid."""
 
     kind: Literal["cylinder"]
@@ -90,7 +90,7 @@ class CylinderSpec(Part):
     """Share of light that passes each face."""
 
 
-class PanelSpec(Part):
+class PanelSpec(StrictParameters):
     """An upright rectangle that faces along x, in the middle over its place."""
 
     kind: Literal["panel"]
@@ -107,7 +107,7 @@ class PanelSpec(Part):
     """Share of light that passes it."""
 
 
-class EllipsoidSpec(Part):
+class EllipsoidSpec(StrictParameters):
     """An ellipsoid that rests on its place: a boulder, a ball."""
 
     kind: Literal["ellipsoid"]
@@ -127,7 +127,7 @@ class EllipsoidSpec(Part):
 Shape = Annotated[BoxSpec | CylinderSpec | PanelSpec | EllipsoidSpec, Field(discriminator="kind")]
 
 
-class WorldSpec(Part):
+class WorldSpec(StrictParameters):
     """A learned world: its Gaussians and triangles stand beside meshes."""
 
     file: str
@@ -136,7 +136,7 @@ class WorldSpec(Part):
     """The point of the learned world that comes to the place where it is put."""
 
 
-class WallSpec(Part):
+class WallSpec(StrictParameters):
     """A wall or fence along a line; its foot follows the ground."""
 
     path_m: Path
@@ -157,8 +157,8 @@ class WallSpec(Part):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.closed and len(self.path_m) < 3:
-            raise ValueError(f"path_m: {len(self.path_m)} corners; a closed wall has at least 3")
+            raise InputError(f"path_m: {len(self.path_m)} corners; a closed wall has at least 3")
         corners = [*self.path_m, self.path_m[0]] if self.closed else self.path_m
         if any(a == b for a, b in pairwise(corners)):
-            raise ValueError("path_m: a corner comes twice in a row")
+            raise InputError("path_m: a corner comes twice in a row")
         return self

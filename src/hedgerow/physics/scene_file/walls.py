@@ -4,14 +4,12 @@
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Array
 from hedgerow.errors import InputError
 from hedgerow.physics.scene_file.things import WallSpec
 from hedgerow.physics.shapes import Mesh, joined
 from hedgerow.physics.terrain import Terrain
-
-Array = NDArray[np.float64]
 
 
 def wall_mesh(spec: WallSpec, terrain: Terrain) -> Mesh:

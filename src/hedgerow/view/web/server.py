@@ -40,7 +40,7 @@ def start_server(host: str = LOOPBACK, port: int = PORT) -> "ViserServer":
         server = viser.ViserServer(host, free, label="Hedgerow", verbose=False)
     if server.get_port() != free:  # somebody was quicker, and viser went on to the next one
         server.stop()
-        raise InputError(_taken(free))
+        raise _taken(free)
     # No share button: it would send the data through somebody else's server.
     server.gui.configure_theme(dark_mode=True, control_width="large", show_logo=False, show_share_button=False)
     return server
@@ -77,11 +77,11 @@ def _free_port(host: str, port: int) -> int:
     except OSError as error:
         if error.errno in _NOT_HERE:
             raise InputError(f"--host {host}: not an address of this machine; expected 127.0.0.1 or 0.0.0.0") from None
-        raise InputError(_taken(port)) from None
+        raise _taken(port) from None
 
 
-def _taken(port: int) -> str:
-    return f"--port {port}: is taken by another program; choose another one, or 0 for any that is free"
+def _taken(port: int) -> InputError:
+    return InputError(f"--port {port}", "is taken by another program; choose another one, or 0 for any that is free")
 
 
 _NOT_HERE = (99, 49, 10049)
