@@ -92,9 +92,7 @@ def test_a_cloud_that_holds_less_than_it_says_is_refused(tmp_path):
     maker = drive("mcap")
     message = maker.messages[0][3]
     message.width = 10**6
-    with pytest.raises(
-        FileError, match="cloud 0: cloud: says it has 1 x 1000000 points of 22 bytes, but holds 1100"
-    ):
+    with pytest.raises(FileError, match="cloud 0: cloud: says it has 1 x 1000000 points of 22 bytes, but holds 1100"):
         hr.open_log(maker.write(tmp_path))
     maker = Maker("mcap")
     maker.cloud(np.zeros(3, [("range", "<f4")]), START_NS)

@@ -26,10 +26,10 @@ from hedgerow.io.atomic import atomic_file
 from hedgerow.log import Log
 from hedgerow.physics.scatter import Offset, Scatter, Selection, offset_of, scatter_of
 from hedgerow.physics.vegetation import VegetationSettings
+from hedgerow.progress import counted
 from hedgerow.simulate import replay
 from hedgerow.world import World
 from hedgerow.world.header import plain
-from hedgerow.progress import counted
 
 
 @runtime_checkable

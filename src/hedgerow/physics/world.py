@@ -26,6 +26,7 @@ from hedgerow.sensor import Sensor
 from hedgerow.world.scene import Progress, Scene
 from hedgerow.world.world import Shot, World
 
+
 @dataclass(frozen=True, slots=True, eq=False)
 class DetailedLog:
     """A log with what the receiver knew besides."""

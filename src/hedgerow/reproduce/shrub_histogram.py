@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.frames import Pose, Trajectory
 from hedgerow.arrays import Array
+from hedgerow.frames import Pose, Trajectory
 from hedgerow.io.figure import new_figure, save_figure
 from hedgerow.physics.site import Site, load_site
 from hedgerow.reproduce.experiment import Outcome, Say

@@ -4,8 +4,7 @@
 A thin, checked wrapper over the native scene (`hedgerow._core`). Every world is made of one.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hedgerow.arrays import Array
+
 if TYPE_CHECKING:
     from scipy.spatial import KDTree
-
 
 
 class Polyline:
