@@ -53,10 +53,10 @@ def require(name: str, value: object, dtype: DTypeLike, *shapes: Shape) -> NDArr
         InputError: it is no array, or of another type or shape.
     """
     if not isinstance(value, np.ndarray):
-        raise InputError(f"{name}: expected a NumPy array, found {type(value).__name__}; from_arrays takes lists")
+        raise InputError(name, f"expected a NumPy array, found {type(value).__name__}; from_arrays takes lists")
     array = cast("NDArray[Any]", value)
     if array.dtype != np.dtype(dtype):
-        raise InputError(f"{name}: expected type {np.dtype(dtype)}, found {array.dtype}; from_arrays converts")
+        raise InputError(name, f"expected type {np.dtype(dtype)}, found {array.dtype}; from_arrays converts")
     require_shape(name, array, *shapes)
     return read_only(array)
 
@@ -65,7 +65,7 @@ def require_shape(name: str, array: NDArray[Any], *shapes: Shape) -> None:
     """Raise InputError unless the array has one of the shapes; see `Shape`."""
     if not any(_fits(array.shape, shape) for shape in shapes):
         wanted = " or ".join(str(shape).replace("'", "") for shape in shapes)
-        raise InputError(f"{name}: expected shape {wanted}, found {array.shape}")
+        raise InputError(name, f"expected shape {wanted}, found {array.shape}")
 
 
 def require_finite(name: str, array: NDArray[np.floating]) -> None:
@@ -204,19 +204,19 @@ def as_selection(index: Index | int, length: int) -> slice | NDArray[Any]:
     if isinstance(index, slice):
         return index
     if isinstance(index, int | np.integer):
-        raise InputError(f"index: {index} is a single number; use [{index}:{index}+1] for a selection of one")
+        raise InputError("index", f"{index} is a single number; use [{index}:{index}+1] for a selection of one")
     array = np.asarray(index)
     if array.size == 0 and array.ndim == 1 and array.dtype.kind == "f":
         array = array.astype(np.intp)  # np.asarray([]) is float
     if array.ndim != 1 or array.dtype.kind not in "biu":
-        raise InputError(f"index: expected a slice, a 1-D mask or 1-D integers, found {array.dtype} {array.shape}")
+        raise InputError("index", f"expected a slice, a 1-D mask or 1-D integers, found {array.dtype} {array.shape}")
     if array.dtype.kind == "b":
         if len(array) != length:
-            raise InputError(f"index: the mask has {len(array)} entries, the data {length}")
+            raise InputError("index", f"the mask has {len(array)} entries, the data {length}")
         return array
     outside = (array >= length) | (array < -length)
     if outside.any():
-        raise InputError(f"index: position {array[first_row(outside)]} is outside the {length} entries")
+        raise InputError("index", f"position {array[first_row(outside)]} is outside the {length} entries")
     return array
 
 
@@ -258,9 +258,9 @@ def _numbers(name: str, values: ArrayLike) -> NDArray[Any]:
     try:
         array = np.asarray(values)
     except ValueError:
-        raise InputError(f"{name}: rows of unequal length; expected a regular array of numbers") from None
+        raise InputError(name, "rows of unequal length; expected a regular array of numbers") from None
     if array.size == 0 and array.dtype.kind == "O":
         array = array.astype(np.float64)
     if array.dtype.kind not in "biuf":
-        raise InputError(f"{name}: expected numbers, found {array.dtype}")
+        raise InputError(name, f"expected numbers, found {array.dtype}")
     return array

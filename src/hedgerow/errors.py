@@ -25,10 +25,8 @@ class InputError(HedgerowError, ValueError):
     said: str
     """What is wrong with it, and what to do."""
 
-    def __init__(self, field: str, said: str | None = None) -> None:
+    def __init__(self, field: str, said: str) -> None:
         """Say what is wrong with a field."""
-        if said is None:  # to go, once every call has two arguments
-            field, _, said = field.partition(": ")
         super().__init__(field, said)
         self.field, self.said = field, said
 

@@ -54,7 +54,7 @@ class Pose:
         """
         m = arrays.as_floats("matrix", matrix, (3, 4), (4, 4))
         if m.shape == (4, 4) and not np.array_equal(m[3], [0, 0, 0, 1]):
-            raise InputError(f"matrix: the last row is {m[3].tolist()}; expected [0, 0, 0, 1]")
+            raise InputError("matrix", f"the last row is {m[3].tolist()}; expected [0, 0, 0, 1]")
         position_m, quaternion = poses_from_matrices("matrix", m[None, :3])
         return cls(position_m[0], quaternion[0])
 
@@ -101,7 +101,7 @@ class Trajectory:
         """Check every number once."""
         n_poses = len(self.time_ns)
         if n_poses == 0:
-            raise InputError("time_ns: the trajectory is empty; give at least one pose")
+            raise InputError("time_ns", "the trajectory is empty; give at least one pose")
         time_ns = arrays.as_time_ns("time_ns", self.time_ns, n_poses)
         stuck = time_ns[1:] <= time_ns[:-1]
         if stuck.any():
@@ -192,8 +192,9 @@ class Trajectory:
         outside = (wanted < self.time_ns[0]) | (wanted > self.time_ns[-1])
         if outside.any():
             raise InputError(
-                f"time_ns: {int(outside.sum())} of {len(wanted)} times lie outside the trajectory, the first is "
-                f"{wanted[arrays.first_row(outside)]} ns; it spans {self.start_ns} to {self.end_ns} ns"
+                "time_ns",
+                f"{int(outside.sum())} of {len(wanted)} times lie outside the trajectory, the first is "
+                f"{wanted[arrays.first_row(outside)]} ns; it spans {self.start_ns} to {self.end_ns} ns",
             )
         if len(self) == 1:
             return np.repeat(self.position_m, len(wanted), axis=0), np.repeat(self.quaternion_xyzw, len(wanted), axis=0)
@@ -255,4 +256,4 @@ def _store_poses(owner: object, position_m: NDArray[np.float64], quaternion: NDA
 
 def _require_positive(name: str, value: float) -> None:
     if not 0 < value < np.inf:
-        raise InputError(f"{name}: expected a finite number above 0, found {value}")
+        raise InputError(name, f"expected a finite number above 0, found {value}")

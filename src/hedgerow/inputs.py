@@ -73,7 +73,7 @@ def require_kind(given: str | Path, wanted: tuple[Kind, ...], verb: str) -> Kind
     """Return what a path or a name is; raise InputError if the verb wants something else."""
     found = kind_of(given)
     if found not in wanted:
-        raise InputError(f"{given}: is {_a(found)}; {verb} wants {' or '.join(map(_a, wanted))}")
+        raise InputError(f"{given}", f"is {_a(found)}; {verb} wants {' or '.join(map(_a, wanted))}")
     return found
 
 
@@ -132,7 +132,7 @@ class Place:
             FileError, InputError: no such sensor, or a learned world, which names none.
         """
         if name is None and self.plan is None:
-            raise InputError("--sensor: a learned world names none; give one, for example --sensor hdl-64e")
+            raise InputError("--sensor", "a learned world names none; give one, for example --sensor hdl-64e")
         own = "" if self.plan is None else self.plan.file.sensor
         return open_sensor(name or own, rate_hz)
 
@@ -150,7 +150,7 @@ class Place:
             return wanted
         if not wanted or not Path(wanted).exists():
             known = f"the scene has {', '.join(names)}" if names else "there are no named ones here"
-            raise InputError(f"--trajectory {wanted}: give a trajectory of the scene or a file of poses; {known}")
+            raise InputError(f"--trajectory {wanted}", f"give a trajectory of the scene or a file of poses; {known}")
         return read_trajectory(wanted, rate_hz=rate_hz)
 
     def open(
@@ -192,7 +192,7 @@ def open_place(
     if require_kind(given, PLACES, verb) == "scene":
         return Place(str(given), open_scene(given, changes), seed)
     if changes or seed is not None:
-        raise InputError(f"--set, --scene-seed: only for scenes, and {given} is a learned world")
+        raise InputError("--set, --scene-seed", f"only for scenes, and {given} is a learned world")
     return Place(str(given), None)
 
 

@@ -191,7 +191,7 @@ class Log:
     def __post_init__(self) -> None:
         """Check every value once."""
         if len(self.beams) != len(self.returns):
-            raise InputError(f"log: {len(self.beams)} beams but {len(self.returns)} returns; expected equal lengths")
+            raise InputError("log", f"{len(self.beams)} beams but {len(self.returns)} returns; expected equal lengths")
         require_within("range_m", self.returns.range_m, self.min_range_m, self.max_range_m)
         origin_m = arrays.as_floats("map_origin_m", self.map_origin_m, (3,))
         arrays.require_finite("map_origin_m", origin_m)

@@ -58,7 +58,7 @@ def as_beside(name: str, values: ArrayLike | None, range_m: NDArray[np.float32],
 def require_ranges(name: str, range_m: NDArray[np.floating]) -> None:
     """Raise InputError unless (N,) or (N, R) ranges are above 0 or inf and, in each row, nearest first."""
     if range_m.ndim == 2 and range_m.shape[1] < 2:
-        raise InputError(f"{name}: expected (N,), or (N, R) with R of 2 or more, found shape {range_m.shape}")
+        raise InputError(name, f"expected (N,), or (N, R) with R of 2 or more, found shape {range_m.shape}")
     wrong = ~(range_m > 0)
     if wrong.any():
         row = first_row(wrong)
@@ -73,7 +73,7 @@ def require_ranges(name: str, range_m: NDArray[np.floating]) -> None:
 def require_within(name: str, range_m: NDArray[np.float32], min_range_m: float, max_range_m: float) -> None:
     """Raise InputError unless the limits are in order and every finite range lies between them."""
     if not 0 <= min_range_m < max_range_m:
-        raise InputError(f"range limits: expected 0 <= min_range_m < max_range_m, found {min_range_m}, {max_range_m}")
+        raise InputError("range limits", f"expected 0 <= min_range_m < max_range_m, found {min_range_m}, {max_range_m}")
     # Limits are rounded like the ranges, so that a range equal to its limit stays inside.
     for limit, outside in (
         (f"max_range_m = {max_range_m} m", np.isfinite(range_m) & (range_m > np.float32(max_range_m))),
@@ -82,8 +82,9 @@ def require_within(name: str, range_m: NDArray[np.float32], min_range_m: float, 
         if outside.any():
             row, count = first_row(outside), int(outside.sum())
             raise InputError(
-                f"{name}: {count} ranges beyond {limit}, the first in row {row} ({range_m[row].tolist()}); "
-                "set them to inf (no return) or widen the limit"
+                name,
+                f"{count} ranges beyond {limit}, the first in row {row} ({range_m[row].tolist()}); "
+                "set them to inf (no return) or widen the limit",
             )
 
 

@@ -163,8 +163,9 @@ def require_same_map(name: str, world: World, log: Log) -> None:
     # Worlds that do not know where their map lies leave its origin at 0.
     if theirs.any() and not np.allclose(theirs, ours, rtol=0, atol=SAME_ORIGIN_M):
         raise InputError(
-            f"{name}: the world's map begins at {theirs.tolist()}, that of the log at {ours.tolist()}; learn and fire "
-            "with logs of one map origin"
+            name,
+            f"the world's map begins at {theirs.tolist()}, that of the log at {ours.tolist()}; learn and fire "
+            "with logs of one map origin",
         )
 
 
@@ -172,10 +173,10 @@ def _starts(
     sensor: Sensor, trajectory: Trajectory, at_s: ArrayLike, start_s: float, sweeps: int | None
 ) -> NDArray[np.int64]:
     if start_s != 0.0 or sweeps is not None:
-        raise InputError("at_s: give either this or start_s and sweeps")
+        raise InputError("at_s", "give either this or start_s and sweeps")
     times = np.atleast_1d(np.asarray(at_s, dtype=np.float64))
     if times.ndim != 1 or len(times) == 0 or not np.isfinite(times).all():
-        raise InputError(f"at_s: expected one finite time for each sweep, found shape {times.shape}")
+        raise InputError("at_s", f"expected one finite time for each sweep, found shape {times.shape}")
     for time_s in (float(times.min()), float(times.max())):
         extent(sensor.pattern, trajectory, time_s, None, 1)
     return trajectory.start_ns + np.rint(times * 1e9).astype(np.int64)

@@ -57,7 +57,7 @@ class Table:
             InputError: no parts, or an array is absent or of another width in some of them.
         """
         if not parts:
-            raise InputError(f"{cls.__name__}: nothing to join; give at least one")
+            raise InputError(f"{cls.__name__}", "nothing to join; give at least one")
         stacks = [part.columns() for part in parts]
         return cls.trusted({name: _joined(name, [stack[name] for stack in stacks]) for name in stacks[0]})
 
@@ -74,7 +74,7 @@ def require_agreement(parts: Sequence[object], names: Sequence[str]) -> None:
         for part in parts[1:]:
             first, other = getattr(parts[0], name), getattr(part, name)
             if not np.array_equal(first, other):
-                raise InputError(f"{name}: cannot join parts that differ in it, found {first} and {other}")
+                raise InputError(name, f"cannot join parts that differ in it, found {first} and {other}")
 
 
 def _joined(name: str, parts: list[NDArray[Any] | None]) -> NDArray[Any] | None:
@@ -82,10 +82,10 @@ def _joined(name: str, parts: list[NDArray[Any] | None]) -> NDArray[Any] | None:
     if not present:
         return None
     if len(present) < len(parts):
-        raise InputError(f"{name}: cannot join, {len(parts) - len(present)} of {len(parts)} parts have none")
+        raise InputError(name, f"cannot join, {len(parts) - len(present)} of {len(parts)} parts have none")
     widths = sorted({part.shape[1:] for part in present})
     if len(widths) > 1:
-        raise InputError(f"{name}: cannot join rows of different shape, found {widths[0]} and {widths[1]}")
+        raise InputError(name, f"cannot join rows of different shape, found {widths[0]} and {widths[1]}")
     return np.concatenate(present)
 
 

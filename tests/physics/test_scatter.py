@@ -31,7 +31,7 @@ def region(terrain=FLAT, trail=None, others=(), **fields):
 
 
 def refuse(field, said):
-    return InputError(f"{field}: {said}")
+    return InputError(field, f"{said}")
 
 
 def drawn(seed=1, **fields):

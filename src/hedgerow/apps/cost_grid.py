@@ -132,7 +132,7 @@ class CostGrid:
         if not (0 <= row < n and 0 <= column < n):
             far_m = self.corner_m + n * self.settings.cell_m
             raise InputError(
-                f"{name}: {point.tolist()} lies outside the grid, {self.corner_m.tolist()} to {far_m.tolist()}"
+                name, f"{point.tolist()} lies outside the grid, {self.corner_m.tolist()} to {far_m.tolist()}"
             )
         return int(row), int(column)
 

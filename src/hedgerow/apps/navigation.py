@@ -173,7 +173,7 @@ class _Robot:
     ) -> None:
         for name, point in (("start", start_m), ("goal", goal_m)):
             if not np.isfinite(point).all():
-                raise InputError(f"{name}: is {point.tolist()}; expected finite coordinates")
+                raise InputError(name, f"is {point.tolist()}; expected finite coordinates")
         self.world, self.sensor, self.goal_m = world, sensor, goal_m
         self.ground, self.settings, self.seed = ground, settings, seed
         self.grid = CostGrid.around((start_m + goal_m) / 2, settings.grid)

@@ -115,9 +115,9 @@ def _checked(weight: ArrayLike, start: Cell, goal: Cell) -> NDArray[np.float64]:
     if wrong.any():
         row, column = np.argwhere(wrong)[0].tolist()
         raise InputError(
-            f"weight: row {row}, column {column} is {grid[row, column]}; expected a number above 0, or inf"
+            "weight", f"row {row}, column {column} is {grid[row, column]}; expected a number above 0, or inf"
         )
     for name, cell in (("start", start), ("goal", goal)):
         if not all(0 <= at < n for at, n in zip(cell, grid.shape, strict=True)):
-            raise InputError(f"{name}: {cell} lies outside the grid of {grid.shape[0]} x {grid.shape[1]} cells")
+            raise InputError(name, f"{cell} lies outside the grid of {grid.shape[0]} x {grid.shape[1]} cells")
     return grid

@@ -72,7 +72,7 @@ def follow(at: Motion, path_m: ArrayLike, settings: VehicleSettings) -> Command:
     """
     path: NDArray[np.float64] = arrays.as_floats("path_m", path_m, ("K", 2))
     if len(path) == 0:
-        raise InputError("path_m: has no point; expected at least one")
+        raise InputError("path_m", "has no point; expected at least one")
     away = path - (at.x_m, at.y_m)
     distance_m = np.hypot(*away.T)
     nearest = int(distance_m.argmin())
@@ -119,7 +119,9 @@ def stand_on(ground: Ground, at: Motion, settings: VehicleSettings) -> Pose:
     xy = np.array([at.x_m, at.y_m]) + wheels @ np.array([[cos, sin], [-sin, cos]])
     z = np.asarray(ground(xy[:, 0], xy[:, 1]), dtype=np.float64)
     if z.shape != (4,) or not np.isfinite(z).all():
-        raise InputError(f"terrain_height: gave {z.tolist()} at {xy.tolist()}; expected a finite height for each point")
+        raise InputError(
+            "terrain_height", f"gave {z.tolist()} at {xy.tolist()}; expected a finite height for each point"
+        )
     foot = np.column_stack([xy, z])
     x_axis = _unit(foot[:2].mean(axis=0) - foot[2:].mean(axis=0))
     leftwards = foot[::2].mean(axis=0) - foot[1::2].mean(axis=0)

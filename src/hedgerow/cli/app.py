@@ -82,7 +82,7 @@ def settings_of(texts: list[str] | None) -> dict[str, Any]:
     for text in texts or []:
         name, sign, value = text.partition("=")
         if not sign or not name:
-            raise InputError(f"--set {text}: expected NAME=VALUE")
+            raise InputError(f"--set {text}", "expected NAME=VALUE")
         try:
             settings[name] = json.loads(value)
         except json.JSONDecodeError:

@@ -66,9 +66,9 @@ def vegetation(
     from hedgerow.sensor import Sensor
 
     if scene is not None and simulated is not None:
-        raise InputError("--scene, --simulated: give one of the two, not both")
+        raise InputError("--scene, --simulated", "give one of the two, not both")
     if box is None and not label:
-        raise InputError("--box, --label: give one, to say which returns are vegetation")
+        raise InputError("--box, --label", "give one, to say which returns are vegetation")
     selection = Selection(box, tuple(label or ()))
     recording = open_log(log, "calibrate")
     other: LogSource | World | None = None

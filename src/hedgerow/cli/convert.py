@@ -61,7 +61,7 @@ def convert(
         _print_formats()
         return
     if source is None or target is None:
-        raise InputError("convert: expected the log to read and the file or folder to write")
+        raise InputError("convert", "expected the log to read and the file or folder to write")
     said = {name: value for name, value in (("sensor", sensor), ("topic", topic), ("static", static)) if value}
     _convert(source, target, trajectory, said, sweeps, read_as, write_as, settings or [])
 
@@ -116,9 +116,9 @@ def _chosen(text: str | None) -> range | None:
     try:
         first, last, step = [int(word) if word else None for word in [*words, "", ""][:3]]
     except ValueError:
-        raise InputError(f"--sweeps {text}: expected FIRST:LAST[:STEP]") from None
+        raise InputError(f"--sweeps {text}", "expected FIRST:LAST[:STEP]") from None
     if len(words) > 3 or (step is not None and step < 1):
-        raise InputError(f"--sweeps {text}: expected FIRST:LAST[:STEP] with a step above 0")
+        raise InputError(f"--sweeps {text}", "expected FIRST:LAST[:STEP] with a step above 0")
     if len(words) == 1 and first is not None:
         return range(first, first + 1)
     return range(first or 0, 2**31 if last is None else last, step or 1)

@@ -55,7 +55,7 @@ def demo(
     from hedgerow.sensor import Sensor
 
     if sweeps < 2:
-        raise InputError(f"--sweeps {sweeps}: expected 2 or more")
+        raise InputError(f"--sweeps {sweeps}", "expected 2 or more")
     make_folder(folder)
     require_place(folder / "report.html")
     sensor = Sensor.named("hdl-64e")

@@ -112,7 +112,9 @@ def _compared(
 
     log = open_log(real, "compare")
     if sweep is not None and sweep not in log.sweeps:
-        raise InputError(f"--sweep {sweep}: {real} has no such sweep; it has {log.sweeps.min()} to {log.sweeps.max()}")
+        raise InputError(
+            f"--sweep {sweep}", f"{real} has no such sweep; it has {log.sweeps.min()} to {log.sweeps.max()}"
+        )
     for path in simulated:
         require_kind(path, ("log", *PLACES), "compare")  # before any scene is built
     sensor = Sensor.of(log)

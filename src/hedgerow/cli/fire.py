@@ -3,7 +3,7 @@
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -143,11 +143,11 @@ def _require_output(output: Path | None, picture: Path | None, live: bool, loop:
     from hedgerow.io.formats import format_of
 
     if output is None and not live:
-        raise InputError("--output: give the log to write, for example -o drive.parquet, or --live")
+        raise InputError("--output", "give the log to write, for example -o drive.parquet, or --live")
     if output is not None:
         format_of(output, None, reading=False)
     if loop and not live:
-        raise InputError("--loop: only with --live")
+        raise InputError("--loop", "only with --live")
     for path in (output, picture):
         if path is not None:
             require_folder(path)
@@ -167,20 +167,14 @@ def beam_settings(place: "Place", sub_rays: int | None, mode: str | None) -> "Be
     Raises:
         InputError: a value is wrong, or the place is a learned world, whose elements hold the width of the beam.
     """
-    from pydantic import ValidationError
-
-    from hedgerow import complaint
     from hedgerow.errors import InputError
     from hedgerow.physics.receiver import BeamSettings
 
-    values: dict[str, Any] = {"sub_rays": sub_rays, "mode": mode}
+    values = {"sub_rays": sub_rays, "mode": mode}
     given = {name: value for name, value in values.items() if value is not None}
     if given and place.plan is None:
-        raise InputError(f"--sub-rays, --mode: only for scenes, and {place.given} is a learned world")
-    try:
-        return BeamSettings(**given) if given else None
-    except ValidationError as error:
-        raise InputError(complaint.sentence(error)) from None
+        raise InputError("--sub-rays, --mode", f"only for scenes, and {place.given} is a learned world")
+    return BeamSettings.parse(given, "a beam") if given else None
 
 
 def _fire(simulation: "Simulation", output: Path) -> "Log":

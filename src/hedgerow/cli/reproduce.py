@@ -41,7 +41,7 @@ def reproduce(
             out.print(f"{each.ljust(width)}{experiment.about}")
         return
     if size is not None and size < 1:
-        raise InputError(f"--size {size}: expected 1 or more")
+        raise InputError(f"--size {size}", "expected 1 or more")
     experiment = named(name)
     make_folder(folder)
     outcome = experiment.run(folder, size, seed, out.print)

@@ -70,7 +70,7 @@ def plants(kind: str | None = None, /) -> None:
         out.print("hedgerow plants KIND lists the parameters of one")
         return
     if kind not in PLANTS:
-        raise InputError(f"{kind}: there is no such plant; there are {', '.join(PLANTS)}")
+        raise InputError(kind, f"there is no such plant; there are {', '.join(PLANTS)}")
     print_table(("parameter", "default", "meaning"), PLANTS[kind].parameters.rows())
 
 

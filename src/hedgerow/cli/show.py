@@ -75,5 +75,5 @@ def models(name: str | None = None, /) -> None:
         out.print("hedgerow models NAME lists the parameters of one")
         return
     if name not in MODELS:
-        raise InputError(f"{name}: there is no such model; there are {', '.join(MODELS)}")
+        raise InputError(name, f"there is no such model; there are {', '.join(MODELS)}")
     print_table(("parameter", "default", "meaning"), rows(MODELS[name].parameters))

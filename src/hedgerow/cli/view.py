@@ -118,11 +118,13 @@ def _checked(choice: "Choice", colour: str | None) -> "Quantity | None":
 
     names: dict[str, Quantity] = {quantity.replace(" ", "-"): quantity for quantity in QUANTITIES}
     if colour is not None and colour not in names:
-        raise InputError(f"--colour {colour}: expected one of {', '.join(names)}")
+        raise InputError(f"--colour {colour}", f"expected one of {', '.join(names)}")
     if choice.accumulate < 1 or choice.point_limit < 1:
-        raise InputError(f"--accumulate {choice.accumulate}, --points {choice.point_limit}: expected 1 or more of each")
+        raise InputError(
+            f"--accumulate {choice.accumulate}, --points {choice.point_limit}", "expected 1 or more of each"
+        )
     if choice.moving_points < 0:
-        raise InputError(f"--points-moving {choice.moving_points}: expected 0 (all) or more")
+        raise InputError(f"--points-moving {choice.moving_points}", "expected 0 (all) or more")
     return None if colour is None else names[colour]
 
 
@@ -132,5 +134,5 @@ def _position(stage: "Stage", sweep: int) -> int:
     numbers = stage.sweeps.tolist()
     if sweep not in numbers:
         there = f"{numbers[0]} to {numbers[-1]}" if numbers else "none, since no log is given"
-        raise InputError(f"--sweep {sweep}: there is no such sweep; there are {there}")
+        raise InputError(f"--sweep {sweep}", f"there is no such sweep; there are {there}")
     return numbers.index(sweep)

@@ -69,10 +69,10 @@ def compare(
     if isinstance(simulated, Mapping):
         named = cast("Mapping[str, Simulated]", simulated)
         if not named:
-            raise InputError("simulated: names no simulation; give at least one")
+            raise InputError("simulated", "names no simulation; give at least one")
         if "real" in named:
             raise InputError(
-                "simulated: 'real' is what the real log is called in tables and plots; choose another name"
+                "simulated", "'real' is what the real log is called in tables and plots; choose another name"
             )
         return judge(tally(real, named, checked, seed, progress), {name: size_of(each) for name, each in named.items()})
     counted = tally(real, {_ALONE: simulated}, checked, seed, progress)
@@ -113,15 +113,13 @@ def _require_end(answers: Iterator[object]) -> None:
 
 def _require_kinds(real: Recording, simulated: Mapping[str, Simulated]) -> None:
     if isinstance(real, World):
-        raise InputError("real: is a world; the first argument of compare is the real log")
+        raise InputError("real", "is a world; the first argument of compare is the real log")
     for name, source in simulated.items():
         given = cast("object", source)
         if isinstance(given, str) or not (callable(given) or isinstance(given, World | HasSweeps | Iterable)):
-            raise InputError(f"{name}: expected a log, logs or a world with fire(), found {type(source).__name__}")
+            raise InputError(name, f"expected a log, logs or a world with fire(), found {type(source).__name__}")
     if isinstance(real, Log) and len(real) == 0:
-        raise InputError("real: the log has no beams; there is nothing to compare")
+        raise InputError("real", "the log has no beams; there is nothing to compare")
     for name, source in simulated.items():
         if isinstance(real, Log) and isinstance(source, Log) and len(source) != len(real):
-            raise InputError(
-                f"{name}: has {len(source)} beams, the real log {len(real)}; fire the real log's own beams"
-            )
+            raise InputError(name, f"has {len(source)} beams, the real log {len(real)}; fire the real log's own beams")

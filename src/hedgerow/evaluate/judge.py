@@ -29,9 +29,9 @@ def judge(tally: Tally, sizes: Mapping[str, Mapping[str, float]]) -> Comparison:
         InputError: the real log has no beams, or none of them returned.
     """
     if tally.n_beams == 0:
-        raise InputError("real: the log has no beams; there is nothing to compare")
+        raise InputError("real", "the log has no beams; there is nothing to compare")
     if tally.real.ranges.n == tally.real.ranges.n_no_return:
-        raise InputError(f"real: none of its {tally.n_beams} beams returned; there is nothing to compare")
+        raise InputError("real", f"none of its {tally.n_beams} beams returned; there is nothing to compare")
     clouds = [tally.real.cloud, *(contest.side.cloud for contest in tally.contests.values())]
     for cloud in clouds:
         cloud.kept()  # settles how far each has to be thinned

@@ -53,7 +53,7 @@ class Scores:
             InputError: no such metric; names those there are.
         """
         if key not in METRICS:
-            raise InputError(f"score: no metric '{key}'; there are {', '.join(METRICS)}")
+            raise InputError("score", f"no metric '{key}'; there are {', '.join(METRICS)}")
         return self.values[key].value if key in self.values else None
 
     def table(self) -> ScoreTable:
@@ -109,7 +109,7 @@ class Comparison:
             InputError: no such name.
         """
         if name not in self.scores:
-            raise InputError(f"comparison: no simulation '{name}'; there are {', '.join(self.scores)}")
+            raise InputError("comparison", f"no simulation '{name}'; there are {', '.join(self.scores)}")
         return self.scores[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -58,7 +58,7 @@ def sweeps_of(name: str, source: Recording) -> Iterator[Log]:
     for log in _logs(name, source):
         for number, sweep in log.iter_sweeps():
             if number in seen:
-                raise InputError(f"{name}: sweep {number} comes twice; each log of a stream must hold whole sweeps")
+                raise InputError(name, f"sweep {number} comes twice; each log of a stream must hold whole sweeps")
             seen.add(number)
             yield sweep
 
@@ -76,12 +76,12 @@ def answers_of(name: str, source: Simulated, sweeps: Iterable[Log], seed: int) -
     for real in sweeps:
         simulated = next(recorded, None)
         if simulated is None:
-            raise InputError(f"{name}: ends before sweep {real.beams.sweep[0]} of the real log")
+            raise InputError(name, f"ends before sweep {real.beams.sweep[0]} of the real log")
         require_same_beams(name, real, simulated)
         yield Answer(within(simulated.returns.first_m, real), None)
     extra = next(recorded, None)
     if extra is not None:
-        raise InputError(f"{name}: goes on with sweep {extra.beams.sweep[0]} after the real log has ended")
+        raise InputError(name, f"goes on with sweep {extra.beams.sweep[0]} after the real log has ended")
 
 
 def size_of(source: Simulated) -> dict[str, float]:
@@ -96,11 +96,11 @@ def _logs(name: str, source: Recording) -> Iterator[Log]:
         return
     stream = source() if callable(source) else source
     if not isinstance(cast("object", stream), Iterable):
-        raise InputError(f"{name}: expected a log, logs or a world with fire(), found {type(source).__name__}")
+        raise InputError(name, f"expected a log, logs or a world with fire(), found {type(source).__name__}")
     for item in stream:
         log = cast("object", item[1] if isinstance(item, tuple) else item)
         if not isinstance(log, Log):
-            raise InputError(f"{name}: expected a stream of logs, found {type(log).__name__} in it")
+            raise InputError(name, f"expected a stream of logs, found {type(log).__name__} in it")
         yield log
 
 
@@ -112,7 +112,7 @@ def _fired(name: str, world: World, real: Log, seed: int) -> Answer:
     if world.has_likelihood and np.isfinite(real.max_range_m):
         density = world.log_likelihood(real)
         if density.shape != (len(real),) or np.isnan(density).any():
-            raise InputError(f"{name}: log_likelihood gave NaN or not one number per beam (shape {density.shape})")
+            raise InputError(name, f"log_likelihood gave NaN or not one number per beam (shape {density.shape})")
     return Answer(simulated.returns.first_m, density)
 
 
@@ -127,7 +127,7 @@ def require_same_beams(name: str, real: Log, simulated: Log) -> None:
     where = f"sweep {real.beams.sweep[0]}"
     if len(simulated) != len(real):
         raise InputError(
-            f"{name}: {where} has {len(simulated)} beams, the real log {len(real)}; fire the real log's own beams"
+            name, f"{where} has {len(simulated)} beams, the real log {len(real)}; fire the real log's own beams"
         )
     apart = np.abs(simulated.beams.origin_m - real.beams.origin_m).max(axis=1) > SAME_ORIGIN_M
     turned = np.abs(simulated.beams.direction - real.beams.direction).max(axis=1) > SAME_DIRECTION
@@ -135,6 +135,7 @@ def require_same_beams(name: str, real: Log, simulated: Log) -> None:
         if wrong.any():
             row = first_row(wrong)
             raise InputError(
-                f"{name}: {where}, beam {row} has {what} {getattr(simulated.beams, what)[row].tolist()}, the real log "
-                f"{getattr(real.beams, what)[row].tolist()}; both must hold the same beams in the same order"
+                name,
+                f"{where}, beam {row} has {what} {getattr(simulated.beams, what)[row].tolist()}, the real log "
+                f"{getattr(real.beams, what)[row].tolist()}; both must hold the same beams in the same order",
             )

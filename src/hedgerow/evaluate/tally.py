@@ -147,4 +147,4 @@ class Tally:
         if self.limits_m is None:
             self.limits_m = limits_m
         if limits_m != self.limits_m:
-            raise InputError(f"real: range limits change from {self.limits_m} to {limits_m} m; compare them apart")
+            raise InputError("real", f"range limits change from {self.limits_m} to {limits_m} m; compare them apart")

@@ -383,14 +383,14 @@ class CloudFileWriter(LogSink):
             InputError: it differs from the first in sensor, limits or arrays.
         """
         if self._file is None:
-            raise InputError(f"{self._path}: the writer is not open; use it in a with block")
+            raise InputError(f"{self._path}", "the writer is not open; use it in a with block")
         rows = to_rows(to_columns(log, log.map_origin_m))
         if self._like is None:
             self._like, self._text = log[:0], header_text(log)
             self._file.write(self.header(rows, 0, self._text))
         require_agreement([self._like, log], ["sensor", "min_range_m", "max_range_m", "map_origin_m"])
         if names_of(log) != names_of(self._like):
-            raise InputError(f"returns: the log has {names_of(log)}, the first one had {names_of(self._like)}")
+            raise InputError("returns", f"the log has {names_of(log)}, the first one had {names_of(self._like)}")
         self._file.write(rows.tobytes())
         self._n_points += len(rows)
 
@@ -400,7 +400,7 @@ class CloudFileWriter(LogSink):
             try:
                 yield
                 if self._like is None:
-                    raise InputError(f"{self._path}: nothing was appended; append a log, an empty one if need be")
+                    raise InputError(f"{self._path}", "nothing was appended; append a log, an empty one if need be")
                 self._file.seek(0)
                 self._file.write(self.header(to_rows(to_columns(self._like)), self._n_points, self._text))
             finally:

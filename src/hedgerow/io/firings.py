@@ -138,7 +138,7 @@ def chosen_trajectory(path: Path, options: ReadOptions, start_ns: int, end_ns: i
     """
     if options.static:
         if options.trajectory is not None:
-            raise InputError("static: a trajectory is given as well; leave one of them out")
+            raise InputError("static", "a trajectory is given as well; leave one of them out")
         ends = [max(start_ns - _NS_PER_S, 0), end_ns + _NS_PER_S]
         return Trajectory.from_poses(ends, [options.mount_pose] * 2)
     trajectory = options.sensor_trajectory()

@@ -62,18 +62,18 @@ class FolderWriter(LogSink):
             InputError: it differs from the first in sensor, limits or arrays, or its times are not later.
         """
         if self._folder is None:
-            raise InputError(f"{self._path}: the writer is not open; use it in a with block")
+            raise InputError(f"{self._path}", "the writer is not open; use it in a with block")
         if self.like is None or self._sidecar is None:
             self.like, self._sidecar = log[:0], Sidecar.of(log, self.kind)
         require_agreement([self.like, log], ["sensor", "min_range_m", "max_range_m", "map_origin_m"])
         for name in ("intensity", "label"):
             if (getattr(self.like.returns, name) is None) != (getattr(log.returns, name) is None):
-                raise InputError(f"{name}: some sweeps have it and some have not; expected all or none")
+                raise InputError(name, "some sweeps have it and some have not; expected all or none")
         for _, sweep in log.iter_sweeps():
             cloud = framed(sweep, self._trajectory)
             if self.times_ns and cloud.stamp_ns <= self.times_ns[-1]:
                 number = sweep.beams.sweep[0]
-                raise InputError(f"time_ns: sweep {number} is not later than the one before; sort the sweeps")
+                raise InputError("time_ns", f"sweep {number} is not later than the one before; sort the sweeps")
             self.write_sweep(self._folder, len(self.times_ns), sweep, cloud)
             self._sidecar.spans_ns[str(len(self.times_ns))] = cloud.span_ns
             self._note_motion(cloud.span_ns)
@@ -101,7 +101,7 @@ class FolderWriter(LogSink):
             try:
                 yield
                 if self._sidecar is None or not self.times_ns:
-                    raise InputError(f"{self._path}: nothing was appended; append at least one sweep")
+                    raise InputError(f"{self._path}", "nothing was appended; append at least one sweep")
                 self.finish(self._folder)
                 self._write_motion(self._folder)
                 self._sidecar.write(self._folder)

@@ -33,12 +33,12 @@ def read_trajectory(
         InputError: not exactly one of `times` and `rate_hz`, or as many times as there are poses.
     """
     if (times is None) == (rate_hz is None):
-        raise InputError(f"{path}: KITTI poses hold no times; give either times= (times.txt or array) or rate_hz=")
+        raise InputError(f"{path}", "KITTI poses hold no times; give either times= (times.txt or array) or rate_hz=")
     rows = read_rows(path, 12, "a 3 x 4 matrix, row by row")
     matrices = rows.numbers(0, 12).reshape(-1, 3, 4)
     time_ns = _times_ns(times, rate_hz, len(matrices))
     if len(time_ns) != len(matrices):
-        raise InputError(f"{path}: {len(matrices)} poses but {len(time_ns)} times")
+        raise InputError(f"{path}", f"{len(matrices)} poses but {len(time_ns)} times")
     with rows.naming_lines():
         position_m, quaternion = poses_from_matrices("matrix", matrices)
         return Trajectory(time_ns, position_m, quaternion)
@@ -63,7 +63,7 @@ def write_trajectory(trajectory: Trajectory, path: str | Path, *, times: str | P
 def _times_ns(times: str | Path | ArrayLike | None, rate_hz: float | None, n_poses: int) -> NDArray[np.int64]:
     if rate_hz is not None:
         if not 0 < rate_hz < np.inf:
-            raise InputError(f"rate_hz: expected a finite number above 0, found {rate_hz}")
+            raise InputError("rate_hz", f"expected a finite number above 0, found {rate_hz}")
         return arrays.as_time_ns("rate_hz", np.arange(n_poses) / rate_hz, n_poses)
     if isinstance(times, str | Path):
         rows = read_rows(times, 1, "a time stamp in seconds")

@@ -61,13 +61,13 @@ class LasWriter(LogSink):
             InputError: it differs from the first in sensor, limits or arrays, or lies too far from the map's origin.
         """
         if self._target is None:
-            raise InputError(f"{self._path}: the writer is not open; use it in a with block")
+            raise InputError(f"{self._path}", "the writer is not open; use it in a with block")
         if self._like is None:
             self._like = log[:0]
             self._open(self._target, log)
         require_agreement([self._like, log], ["sensor", "min_range_m", "max_range_m", "map_origin_m"])
         if names_of(log) != names_of(self._like):
-            raise InputError(f"returns: the log has {names_of(log)}, the first one had {names_of(self._like)}")
+            raise InputError("returns", f"the log has {names_of(log)}, the first one had {names_of(self._like)}")
         if np.count_nonzero(log.returns.hit):
             with self._compressing():
                 self._file.write_points(self._record(log))
@@ -106,7 +106,9 @@ class LasWriter(LogSink):
         header = self._file.header
         for axis, offset in zip("xyz", header.offsets, strict=True):
             if np.abs(columns[axis] - offset).max(initial=0) >= 2**31 * _STEP_M:
-                raise InputError(f"points: some lie more than {2**31 * _STEP_M:.0f} m from the map's origin in {axis}")
+                raise InputError(
+                    "points", f"some lie more than {2**31 * _STEP_M:.0f} m from the map's origin in {axis}"
+                )
         record = self._laspy.ScaleAwarePointRecord.zeros(len(columns["x"]), header=header)
         for axis in "xyz":
             record[axis] = columns[axis]
@@ -131,7 +133,7 @@ class LasWriter(LogSink):
             try:
                 yield
                 if self._file is None:
-                    raise InputError(f"{self._path}: nothing was appended; append at least one sweep")
+                    raise InputError(f"{self._path}", "nothing was appended; append at least one sweep")
                 with self._compressing():
                     self._file.close()
             finally:

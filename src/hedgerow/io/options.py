@@ -100,7 +100,7 @@ def read_options(given: dict[str, Any], taken: tuple[str, ...], name: str) -> Re
     given = {key: value for key, value in given.items() if value is not None}
     for key in given:
         if key not in ReadOptions.model_fields:
-            raise InputError(f"{key}: there is no such option; there are {', '.join(ReadOptions.model_fields)}")
+            raise InputError(key, f"there is no such option; there are {', '.join(ReadOptions.model_fields)}")
         if key not in taken:
-            raise InputError(f"{key}: {name} does not take this option; it takes {', '.join(taken) or 'none'}")
+            raise InputError(key, f"{name} does not take this option; it takes {', '.join(taken) or 'none'}")
     return ReadOptions.parse(given, name)

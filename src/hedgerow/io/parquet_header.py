@@ -62,7 +62,7 @@ class Header:
         try:
             return json.dumps(content, allow_nan=False).encode()
         except (TypeError, ValueError) as error:
-            raise InputError(f"metadata: does not fit into JSON ({error}); use text, finite numbers, lists") from None
+            raise InputError("metadata", f"does not fit into JSON ({error}); use text, finite numbers, lists") from None
 
     @classmethod
     def from_json(cls, path: Path, text: bytes | None) -> "Header":

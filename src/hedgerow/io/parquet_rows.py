@@ -149,6 +149,6 @@ class Assembly:
             row = first_row(wrong)
             found = f"return {number[row]} of pulse {pulse[row]} at {range_m[row]} m"
             raise InputError(
-                f"return_number: found {found} out of turn; expected 0 for no return, else 1, 2, ... in order"
+                "return_number", f"found {found} out of turn; expected 0 for no return, else 1, 2, ... in order"
             )
         self._last_row = (int(number[-1]), int(pulse[-1]))

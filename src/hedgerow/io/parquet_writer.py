@@ -65,7 +65,7 @@ class LogWriter(LogSink):
             InputError: it differs from the first in one of these, or the writer is not open.
         """
         if self._temporary is None:
-            raise InputError(f"{self._path}: the writer is not open; use it as: with LogWriter(path) as writer")
+            raise InputError(f"{self._path}", "the writer is not open; use it as: with LogWriter(path) as writer")
         if self._like is None or self._part is None:
             self._like = log[:0]
             self._part = _Part(self._part_path(self._temporary, 0), Header.of(log), schema_of(log))
@@ -88,7 +88,7 @@ class LogWriter(LogSink):
             try:
                 yield
                 if self._part is None:
-                    raise InputError(f"{self._path}: nothing was appended; append a log, an empty one if need be")
+                    raise InputError(f"{self._path}", "nothing was appended; append a log, an empty one if need be")
                 self._part.close(last=self._is_folder)
             finally:
                 self._temporary = None
@@ -143,4 +143,6 @@ def _require_alike(like: Log, log: Log) -> None:
     require_agreement([like, log], ["sensor", "min_range_m", "max_range_m", "map_origin_m"])
     require_agreement([like.returns, log.returns], ["n_per_pulse"])
     if present(like) != present(log):
-        raise InputError(f"returns: the log has {present(log) or 'no other arrays'}, the first one had {present(like)}")
+        raise InputError(
+            "returns", f"the log has {present(log) or 'no other arrays'}, the first one had {present(like)}"
+        )

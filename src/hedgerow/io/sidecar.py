@@ -67,7 +67,7 @@ class Sidecar:
         try:
             text = json.dumps(content, allow_nan=False)
         except (TypeError, ValueError) as error:
-            raise InputError(f"metadata: does not fit into JSON ({error}); use text, finite numbers, lists") from None
+            raise InputError("metadata", f"does not fit into JSON ({error}); use text, finite numbers, lists") from None
         (folder / NAME).write_text(text, encoding="utf-8")
 
     @classmethod

@@ -41,7 +41,7 @@ def framed(log: Log, trajectory: Trajectory | None) -> FramedSweep:
         InputError: the sweep is empty, or the trajectory does not reach its middle.
     """
     if not len(log):
-        raise InputError("log: a sweep without any beam has no place; leave it out")
+        raise InputError("log", "a sweep without any beam has no place; leave it out")
     time_ns = log.beams.time_ns
     first, last = int(time_ns.min()), int(time_ns.max())
     middle = first + (last - first) // 2
@@ -49,8 +49,9 @@ def framed(log: Log, trajectory: Trajectory | None) -> FramedSweep:
         pose = Pose(log.beams.origin_m[np.argmin(np.abs(time_ns - middle))])
     elif not trajectory.start_ns <= middle <= trajectory.end_ns:
         raise InputError(
-            f"trajectory: spans {trajectory.start_ns} to {trajectory.end_ns} ns, but sweep {log.beams.sweep[0]} is at "
-            f"{middle} ns; give one that covers the log"
+            "trajectory",
+            f"spans {trajectory.start_ns} to {trajectory.end_ns} ns, but sweep {log.beams.sweep[0]} is at "
+            f"{middle} ns; give one that covers the log",
         )
     else:
         pose = trajectory.pose_at(middle)

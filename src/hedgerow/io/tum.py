@@ -23,7 +23,7 @@ def read_trajectory(path: str | Path, *, times: object = None, rate_hz: object =
         InputError: times or a rate are given, which the file has itself.
     """
     if times is not None or rate_hz is not None:
-        raise InputError(f"{path}: TUM poses have their own times; leave out times= and rate_hz=")
+        raise InputError(f"{path}", "TUM poses have their own times; leave out times= and rate_hz=")
     rows = read_rows(path, 8, _COLUMNS)
     time_ns = rows.stamps_ns()
     numbers = rows.numbers(1, 8)

@@ -52,7 +52,7 @@ def learn(
     from hedgerow.world.header import Provenance
 
     if model not in MODELS:
-        raise InputError(f"model: there is no {model!r}; there are {', '.join(MODELS)}")
+        raise InputError("model", f"there is no {model!r}; there are {', '.join(MODELS)}")
     recipe = MODELS[model]
     checked = recipe.with_parameters(model, parameters)
     parts = parts_of(source)

@@ -70,8 +70,9 @@ def learn_bottomup(parts: Parts, parameters: BottomupParameters, *, progress: Pr
     enough = grown.count >= parameters.min_points
     if not enough.any():
         raise InputError(
-            f"min_points: none of {len(grown)} regions has {parameters.min_points} points, the fullest has "
-            f"{grown.count.max()}; take more sweeps, a larger side_m or a smaller min_points"
+            "min_points",
+            f"none of {len(grown)} regions has {parameters.min_points} points, the fullest has "
+            f"{grown.count.max()}; take more sweeps, a larger side_m or a smaller min_points",
         )
     return grown.chosen(enough).gaussians(tau=parameters.tau, min_sigma_m=parameters.min_sigma_m)
 

@@ -198,7 +198,7 @@ class Model:
             default = self._default(name)
             group = grouped.get(name, default.model_dump() if default else {})
             if not isinstance(group, dict):
-                raise InputError(f"{dotted}: {name} is set as a whole too; expected one or the other")
+                raise InputError(f"{dotted}", f"{name} is set as a whole too; expected one or the other")
             grouped[name] = group | {field: values[dotted]}
         return grouped
 

@@ -72,11 +72,11 @@ def survey(parts: Parts) -> Survey:
         n_beams += len(log)
         n_returns += int(np.count_nonzero(np.isfinite(log.returns.first_m)))
     if first is None or n_beams == 0:
-        raise InputError("log: is empty; there is nothing to learn from")
+        raise InputError("log", "is empty; there is nothing to learn from")
     if n_returns == 0:
-        raise InputError(f"log: none of its {n_beams:,} beams returned; there is nothing to learn from")
+        raise InputError("log", f"none of its {n_beams:,} beams returned; there is nothing to learn from")
     if n_returns < n_beams and not np.isfinite(first.max_range_m):
-        raise InputError("log: has missing returns but no max_range_m; say within what range nothing came back")
+        raise InputError("log", "has missing returns but no max_range_m; say within what range nothing came back")
     return Survey(n_beams, n_returns, first.min_range_m, first.max_range_m, first.sensor, first.map_origin_m)
 
 

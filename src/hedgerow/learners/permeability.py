@@ -91,7 +91,7 @@ def with_permeability(
         InputError: the priors are negative.
     """
     if prior_hits < 0 or prior_passes < 0:
-        raise InputError(f"prior_hits, prior_passes: expected 0 or more, found {prior_hits}, {prior_passes}")
+        raise InputError("prior_hits, prior_passes", f"expected 0 or more, found {prior_hits}, {prior_passes}")
     share = counts.permeability(prior_hits, prior_passes)
     seen = counts.hits > 0
     done: list[Gaussians | Triangles] = []

@@ -59,16 +59,16 @@ def learn_points(parts: Parts, parameters: PointsParameters = DEFAULTS, *, progr
     n_beams = 0
     for log in counted(parts(), progress):
         if map_origin_m is not None and not np.array_equal(log.map_origin_m, map_origin_m):
-            raise InputError(f"map_origin_m: parts have {map_origin_m.tolist()} and {log.map_origin_m.tolist()}")
+            raise InputError("map_origin_m", f"parts have {map_origin_m.tolist()} and {log.map_origin_m.tolist()}")
         map_origin_m = log.map_origin_m
         returns.append(_returns_of(log))
         n_beams += len(log)
     if n_beams == 0:
-        raise InputError("log: is empty; there is nothing to learn from")
+        raise InputError("log", "is empty; there is nothing to learn from")
     position_m, toward, intensity, label = (np.concatenate(columns) for columns in zip(*returns, strict=True))
     returns.clear()
     if len(position_m) == 0:
-        raise InputError(f"log: none of its {n_beams} beams has a return; there are no points to keep")
+        raise InputError("log", f"none of its {n_beams} beams has a return; there are no points to keep")
     # Down to the label, so that even of points in one place the order does not depend on the partitions.
     order = np.lexsort((label, intensity, *toward.T, position_m[:, 2], position_m[:, 1], position_m[:, 0]))
     position_m, toward = position_m[order], toward[order]

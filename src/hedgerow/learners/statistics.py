@@ -35,7 +35,7 @@ class VoxelStatistics:
     def __init__(self, side_m: float) -> None:
         """Start with nothing, for voxels of this side."""
         if not 0 < side_m < np.inf:
-            raise InputError(f"side_m: expected a finite length above 0, found {side_m}")
+            raise InputError("side_m", f"expected a finite length above 0, found {side_m}")
         self.side_m = float(side_m)
         self.n_beams = 0
         self.map_origin_m: NDArray[np.float64] | None = None
@@ -68,9 +68,9 @@ class VoxelStatistics:
     def merge(self, other: "VoxelStatistics") -> None:
         """Add what another one has gathered; its voxels must have the same side and its map the same origin."""
         if other is self:
-            raise InputError("other: cannot be merged with itself; its points would count twice")
+            raise InputError("other", "cannot be merged with itself; its points would count twice")
         if other.side_m != self.side_m:
-            raise InputError(f"side_m: cannot merge voxels of {self.side_m} m and {other.side_m} m")
+            raise InputError("side_m", f"cannot merge voxels of {self.side_m} m and {other.side_m} m")
         if other.map_origin_m is not None:
             self._require_same_map(other.map_origin_m)
         self._sums.merge(other._sums)
@@ -116,8 +116,9 @@ class VoxelStatistics:
         enough = moments.count >= min_points
         if not enough.any():
             raise InputError(
-                f"min_points: none of {len(self)} voxels of {self.side_m:g} m has {min_points} points, the fullest has "
-                f"{moments.count.max()}; take more sweeps, larger voxels or a smaller min_points"
+                "min_points",
+                f"none of {len(self)} voxels of {self.side_m:g} m has {min_points} points, the fullest has "
+                f"{moments.count.max()}; take more sweeps, larger voxels or a smaller min_points",
             )
         return moments.chosen(enough).gaussians(tau=tau, min_sigma_m=min_sigma_m)
 
@@ -146,8 +147,9 @@ class VoxelStatistics:
         farthest_m = float(np.abs(log.beams.origin_m).max()) + reach_m
         if farthest_m / self.side_m > 2**31 - 2:
             raise InputError(
-                f"side_m: points up to {farthest_m:.4g} m from the map's zero have no number in a grid of "
-                f"{self.side_m:g} m; take larger voxels or move the map's origin (map_origin_m)"
+                "side_m",
+                f"points up to {farthest_m:.4g} m from the map's zero have no number in a grid of "
+                f"{self.side_m:g} m; take larger voxels or move the map's origin (map_origin_m)",
             )
 
 
@@ -155,18 +157,20 @@ def require_same_map(origin_m: NDArray[np.float64], other_m: NDArray[np.float64]
     """Raise InputError unless two partitions have the same map origin."""
     if not np.array_equal(origin_m, other_m):
         raise InputError(
-            f"map_origin_m: differs between partitions, found {origin_m.tolist()} and {other_m.tolist()}; "
-            "bring them into one map first"
+            "map_origin_m",
+            f"differs between partitions, found {origin_m.tolist()} and {other_m.tolist()}; "
+            "bring them into one map first",
         )
 
 
 def require_points(n_beams: int, n_points: int) -> None:
     """Raise InputError, saying what to do, if there are no beams, or none of them came back."""
     if n_beams == 0:
-        raise InputError("log: has no beams; nothing can be learned from it, select at least one sweep")
+        raise InputError("log", "has no beams; nothing can be learned from it, select at least one sweep")
     if n_points == 0:
         raise InputError(
-            f"log: none of its {n_beams} beams has a return; select sweeps that see something or check the range limits"
+            "log",
+            f"none of its {n_beams} beams has a return; select sweeps that see something or check the range limits",
         )
 
 

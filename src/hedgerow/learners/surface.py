@@ -73,9 +73,9 @@ class SurfaceParameters(Parameters):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.kernel_m > 32 * self.node_m:
-            raise InputError(f"kernel_m: is {self.kernel_m:g}, more than 32 times node_m, {self.node_m:g}")
+            raise InputError("kernel_m", f"is {self.kernel_m:g}, more than 32 times node_m, {self.node_m:g}")
         if self.tile_m < 2 * self.halo_m + self.node_m:
-            raise InputError(f"tile_m: is {self.tile_m:g}, expected at least {2 * self.halo_m + self.node_m:g}")
+            raise InputError("tile_m", f"is {self.tile_m:g}, expected at least {2 * self.halo_m + self.node_m:g}")
         return self
 
     @property
@@ -160,7 +160,7 @@ def _read(parts: Parts, store: thinning.GrainStore, keep: Keep | None) -> int:
             points = {name: column if column is None else column[mask] for name, column in points.items()}
         store.add(points)
     if n_beams == 0:
-        raise InputError("log: is empty; there is nothing to learn a surface from")
+        raise InputError("log", "is empty; there is nothing to learn a surface from")
     return n_beams
 
 

@@ -123,16 +123,17 @@ def require_spread(position_m: NDArray[np.float64], voxel_m: float) -> None:
         return
     low, high = position_m.min(axis=0), position_m.max(axis=0)
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
-        raise InputError("position_m: holds NaN or infinity; every number must be finite")
+        raise InputError("position_m", "holds NaN or infinity; every number must be finite")
     extent_m = float((high - low).max())
     if extent_m >= _MAX_VOXELS * voxel_m:
         limit_km = _MAX_VOXELS * voxel_m / 1000
         raise InputError(
-            f"points: span {extent_m / 1000:.6g} km, but voxels of {voxel_m:g} m allow {limit_km:.0f} km; "
-            "check the poses, or learn in parts"
+            "points",
+            f"span {extent_m / 1000:.6g} km, but voxels of {voxel_m:g} m allow {limit_km:.0f} km; "
+            "check the poses, or learn in parts",
         )
     if float(np.maximum(np.abs(low), np.abs(high)).max()) >= (2**31 - 2) * voxel_m:
-        raise InputError("points: lie too far from the map's zero; subtract a map origin first")
+        raise InputError("points", "lie too far from the map's zero; subtract a map origin first")
 
 
 class GrainStore:
@@ -152,7 +153,7 @@ class GrainStore:
             threads: 0 for all.
         """
         if not tile_m >= 2 * halo_m:
-            raise InputError(f"tile_m: is {tile_m:g}, expected at least {2 * halo_m:g}, twice the halo")
+            raise InputError("tile_m", f"is {tile_m:g}, expected at least {2 * halo_m:g}, twice the halo")
         self._voxel_m, self._tile_m, self._halo_m = voxel_m, tile_m, halo_m
         self._budget_bytes, self._threads = budget_bytes, threads
         self._pending: list[dict[str, Any]] = []

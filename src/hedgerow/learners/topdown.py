@@ -95,8 +95,9 @@ def learn_topdown(
     enough = moments.count >= parameters.min_points
     if not enough.any():
         raise InputError(
-            f"min_points: none of {len(moments)} clusters has {parameters.min_points} points, the fullest has "
-            f"{moments.count.max()}; take more sweeps or a smaller min_points"
+            "min_points",
+            f"none of {len(moments)} clusters has {parameters.min_points} points, the fullest has "
+            f"{moments.count.max()}; take more sweeps or a smaller min_points",
         )
     return moments.chosen(enough).gaussians(tau=parameters.tau, min_sigma_m=parameters.min_sigma_m)
 

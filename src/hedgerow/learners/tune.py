@@ -99,7 +99,7 @@ def tune_classifier(
     """
     logs = [log] if isinstance(log, Log) else list(log)
     if not logs:
-        raise InputError("log: there is none; give at least one labelled log")
+        raise InputError("log", "there is none; give at least one labelled log")
     sites = [_sampled(_site(each, set(volume_labels), voxel_m), max_voxels, seed) for each in logs]
     found = _search(sites, voxel_m, seed, max_rounds, progress)
     return _with_threshold(sites, _parameters(found, voxel_m))
@@ -130,7 +130,7 @@ def _weighted(volume: Any, surface: Any) -> Any:
 
 def _site(log: Log, volume_labels: set[int], voxel_m: float) -> _Site:
     if log.returns.label is None:
-        raise InputError("log: has no labels; the classifier can only be tuned on labelled returns")
+        raise InputError("log", "has no labels; the classifier can only be tuned on labelled returns")
     points = thinning.points_of(log)
     label = points["label"]
     grains, grain_of = thinning.thin(points["position_m"], points["toward"], voxel_m)
@@ -140,8 +140,9 @@ def _site(log: Log, volume_labels: set[int], voxel_m: float) -> _Site:
         if not mask.any():
             found = ", ".join(str(each) for each in np.unique(label).tolist()) or "none"
             raise InputError(
-                f"log: has no return with a label of a {name}; found labels {found}, "
-                f"and volume_labels are {sorted(volume_labels)}"
+                "log",
+                f"has no return with a label of a {name}; found labels {found}, "
+                f"and volume_labels are {sorted(volume_labels)}",
             )
     n_volume = np.bincount(grain_of[is_volume], minlength=len(grains))
     n_surface = np.bincount(grain_of[is_surface], minlength=len(grains))

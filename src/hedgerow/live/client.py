@@ -120,7 +120,7 @@ class Client(AbstractContextManager["Client"]):
             SocketError: no answer in time, or the server is gone.
         """
         if not self._takes_poses:
-            raise InputError(f"{self._url}: streams a drive and takes no poses; start hedgerow serve")
+            raise InputError(f"{self._url}", "streams a drive and takes no poses; start hedgerow serve")
         request = checked(
             {
                 "id": f"{self._name}-{self._n_asked}",

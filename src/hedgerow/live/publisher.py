@@ -68,7 +68,7 @@ class Address:
     def __post_init__(self) -> None:
         """Check the port."""
         if not 0 <= self.port <= 65535:
-            raise InputError(f"port: expected 0 to 65535, found {self.port}")
+            raise InputError("port", f"expected 0 to 65535, found {self.port}")
 
     def refused(self, why: str) -> SocketError:
         """Return the error that says why nothing can listen here."""

@@ -59,7 +59,7 @@ class SweepRequest(Parameters):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.end is not None and self.velocity_mps is not None:
-            raise InputError("velocity_mps: give either this or end")
+            raise InputError("velocity_mps", "give either this or end")
         return self
 
     def trajectory(self, start_ns: int, sweep_s: float) -> Trajectory:
@@ -118,7 +118,7 @@ def _from_json(data: bytes) -> dict[str, Any]:
     try:
         found = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"request: not JSON ({str(error).splitlines()[0]})") from None
+        raise InputError("request", f"not JSON ({str(error).splitlines()[0]})") from None
     if not isinstance(found, dict):
-        raise InputError(f"request: expected a JSON object, found {shortened(found)}")
+        raise InputError("request", f"expected a JSON object, found {shortened(found)}")
     return cast("dict[str, Any]", found)

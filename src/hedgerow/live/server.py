@@ -36,7 +36,7 @@ class _Waiting:
 def require_room(max_waiting: int) -> None:
     """Raise InputError unless at least one pose may wait."""
     if max_waiting < 1:
-        raise InputError(f"max_waiting: expected at least 1, found {max_waiting}")
+        raise InputError("max_waiting", f"expected at least 1, found {max_waiting}")
 
 
 class SweepServer(AbstractContextManager["SweepServer"]):
@@ -160,8 +160,8 @@ class SweepServer(AbstractContextManager["SweepServer"]):
 def _require_pose(message: ClientMessage) -> None:
     topic, schema_name = message.topic, message.schema_name
     if topic != POSES:
-        raise InputError(f"{topic}: nothing is listened for there; publish poses on {POSES}")
+        raise InputError(f"{topic}", f"nothing is listened for there; publish poses on {POSES}")
     if message.encoding not in ("json", "cdr"):
-        raise InputError(f"{topic}: encoding {message.encoding!r} is not known; use json or cdr")
+        raise InputError(f"{topic}", f"encoding {message.encoding!r} is not known; use json or cdr")
     if message.encoding == "cdr" and schema_name.replace("/msg/", "/") != "geometry_msgs/PoseStamped":
-        raise InputError(f"{topic}: message {schema_name!r} is not known; use geometry_msgs/msg/PoseStamped")
+        raise InputError(f"{topic}", f"message {schema_name!r} is not known; use geometry_msgs/msg/PoseStamped")

@@ -47,7 +47,7 @@ def stream_drive(
         InputError, FileError: as for firing and writing.
     """
     if n_sweeps is not None and (n_sweeps < 1 or not loop):
-        raise InputError(f"n_sweeps: expected 1 or more, of a loop, found {n_sweeps}")
+        raise InputError("n_sweeps", f"expected 1 or more, of a loop, found {n_sweeps}")
     sensor = simulation.sensor
     numbers = range(len(simulation)) if not loop else count() if n_sweeps is None else range(n_sweeps)
     with ExitStack() as stack:

@@ -135,7 +135,7 @@ def calibrate(
         InputError: no return is selected or none has a neighbour, in the log or the simulation; or there are no labels.
     """
     if not 0 < window_rad < np.pi / 2:
-        raise InputError(f"window: expected an angle above 0 and below 90°, found {np.degrees(window_rad):g}°")
+        raise InputError("window", f"expected an angle above 0 and below 90°, found {np.degrees(window_rad):g}°")
     measured, own, offset = Scatter(), Scatter(), Offset()
     for sweep, answer in counted(_in_step(log, simulated, seed), progress, _beams_of_the_log):
         rows = np.zeros(0, np.intp) if sweep is None else selection.rows(sweep, "log")
@@ -174,11 +174,12 @@ def _require_found(name: str, scatter: Scatter, selection: Selection, window_rad
     if scatter.n_selected == 0:
         wanted = [f"lies in the box {_words(selection.box_m)} m"] if selection.box_m else []
         wanted += [f"has a label among {_words(selection.labels)}"] if selection.labels else []
-        raise InputError(f"{name}: no first return {' and '.join(wanted)}; is that where it has vegetation?")
+        raise InputError(name, f"no first return {' and '.join(wanted)}; is that where it has vegetation?")
     if scatter.n == 0:
         raise InputError(
-            f"{name}: none of the {scatter.n_selected} selected returns has another within "
-            f"{np.degrees(window_rad):g}° on its ring; widen the window"
+            name,
+            f"none of the {scatter.n_selected} selected returns has another within "
+            f"{np.degrees(window_rad):g}° on its ring; widen the window",
         )
 
 

@@ -40,11 +40,11 @@ class Material(StrictParameters):
     def _check(self) -> Self:
         n, m = len(self.wavelength_nm), len(self.reflectance)
         if n != m:
-            raise InputError(f"reflectance: {m} figures for {n} wavelengths; give one for each")
+            raise InputError("reflectance", f"{m} figures for {n} wavelengths; give one for each")
         if any(a >= b for a, b in zip(self.wavelength_nm, self.wavelength_nm[1:], strict=False)):
-            raise InputError(f"wavelength_nm: {self.wavelength_nm} does not rise")
+            raise InputError("wavelength_nm", f"{self.wavelength_nm} does not rise")
         if self.kind == "lambertian" and max(self.reflectance) > 1:
-            raise InputError(f"reflectance: {max(self.reflectance):g} is above 1; only a retro-reflector can be")
+            raise InputError("reflectance", f"{max(self.reflectance):g} is above 1; only a retro-reflector can be")
         return self
 
     def at(self, wavelength_nm: float) -> "Surface":

@@ -28,11 +28,11 @@ def fractal_noise(
         InputError: an argument is out of bounds.
     """
     if not 0 <= seed < 1 << 64:
-        raise InputError(f"seed: expected 0 to 2**64 - 1, found {seed}")
+        raise InputError("seed", f"expected 0 to 2**64 - 1, found {seed}")
     if not 0 < wavelength_m < np.inf or not 1 <= octaves <= 16 or not 0 <= roughness <= 1:
         raise InputError(
-            "wavelength_m, octaves, roughness: expected above 0, 1 to 16 and 0 to 1, "
-            f"found {wavelength_m:g}, {octaves}, {roughness:g}"
+            "wavelength_m, octaves, roughness",
+            f"expected above 0, 1 to 16 and 0 to 1, found {wavelength_m:g}, {octaves}, {roughness:g}",
         )
     total = np.zeros(np.broadcast(x_m, y_m).shape)
     for octave in range(octaves):

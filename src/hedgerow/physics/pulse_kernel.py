@@ -137,14 +137,14 @@ def _clock(mode: ReturnMode, step_m: float, n: int, limits_m: tuple[float, float
     """Return number of the first sample and how many cover the range limits."""
     low_m, high_m = limits_m
     if mode != "waveform":
-        raise InputError(f"waveforms: only mode waveform records them, the mode is {mode}")
+        raise InputError("waveforms", f"only mode waveform records them, the mode is {mode}")
     if not np.isfinite(high_m):
-        raise InputError("waveforms: a record needs an end; give max_range_m or a sensor")
+        raise InputError("waveforms", "a record needs an end; give max_range_m or a sensor")
     first = int(np.floor(low_m / step_m))
     n_samples = int(np.ceil(high_m / step_m)) + 1 - first
     if 4 * n * n_samples > _MOST_BYTES:
         raise InputError(
-            f"waveforms: {n} pulses of {n_samples} samples take over {_MOST_BYTES >> 30} GiB; fire fewer at once"
+            "waveforms", f"{n} pulses of {n_samples} samples take over {_MOST_BYTES >> 30} GiB; fire fewer at once"
         )
     return first, n_samples
 

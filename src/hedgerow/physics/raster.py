@@ -45,21 +45,21 @@ def read_raster(
     if not is_tiff and Path(path).suffix.lower() != ".png":
         raise FileError(f"{path}: unknown kind of raster; expected .png, .tif or .tiff")
     if metres_per_pixel is not None and not 0 < metres_per_pixel < np.inf:
-        raise InputError(f"metres_per_pixel: expected a finite number above 0, found {metres_per_pixel:g}")
+        raise InputError("metres_per_pixel", f"expected a finite number above 0, found {metres_per_pixel:g}")
     pixels, mode, tags = _decoded(path)
     if min(pixels.shape) < 2:
         raise FileError(f"{path}: has {pixels.shape[1]} by {pixels.shape[0]} pixels; expected at least 2 by 2")
     if is_tiff and (_SCALE in tags or _TRANSFORM in tags):
         if metres_per_pixel is not None:
-            raise InputError(f"metres_per_pixel: {path} is a GeoTIFF and has its own pixel size; leave it out")
+            raise InputError("metres_per_pixel", f"{path} is a GeoTIFF and has its own pixel size; leave it out")
         axes = _geo_axes(path, tags, pixels.shape)
     else:
         if metres_per_pixel is None:
-            raise InputError(f"metres_per_pixel: {path} does not say how large its pixels are; give their size")
+            raise InputError("metres_per_pixel", f"{path} does not say how large its pixels are; give their size")
         axes = _centred(pixels.shape[1], metres_per_pixel), _centred(pixels.shape[0], metres_per_pixel)
     if is_tiff:
         if height_range_m is not None:
-            raise InputError(f"height_range_m: {path} is a TIFF, whose values are heights already; leave it out")
+            raise InputError("height_range_m", f"{path} is a TIFF, whose values are heights already; leave it out")
         if mode == "L" and (tags.get(_PHOTOMETRIC) == 0 or _SIGNED in tags.get(_SAMPLE_FORMAT, ())):
             raise FileError(f"{path}: has signed or inverted 8-bit values; convert it (gdal_translate -ot Int16)")
         _require_whole(path, pixels, tags)
@@ -94,10 +94,10 @@ def _decoded(path: str | Path) -> tuple[Array, str, dict[int, Any]]:
 
 def _stretched(path: str | Path, pixels: Array, white: int, range_m: tuple[float, float] | None) -> Array:
     if range_m is None:
-        raise InputError(f"height_range_m: {path} is a picture; say which heights black and white stand for")
+        raise InputError("height_range_m", f"{path} is a picture; say which heights black and white stand for")
     low, high = range_m
     if not -np.inf < low <= high < np.inf:
-        raise InputError(f"height_range_m: expected two finite heights, the lower first, found {low:g}, {high:g}")
+        raise InputError("height_range_m", f"expected two finite heights, the lower first, found {low:g}, {high:g}")
     return low + pixels * ((high - low) / white)
 
 

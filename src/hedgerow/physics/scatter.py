@@ -29,16 +29,16 @@ class Selection:
     def __post_init__(self) -> None:
         """Refuse what selects nothing or everything."""
         if self.box_m is None and not self.labels:
-            raise InputError("selection: give a box or a label, else every return would be vegetation")
+            raise InputError("selection", "give a box or a label, else every return would be vegetation")
         if self.box_m is not None:
             low, high = np.array(self.box_m[:3]), np.array(self.box_m[3:])
             if len(self.box_m) != 6 or not np.isfinite(self.box_m).all() or (low >= high).any():
                 raise InputError(
-                    f"box: expected x0 y0 z0 x1 y1 z1 with each first below its second, found {self.box_m}"
+                    "box", f"expected x0 y0 z0 x1 y1 z1 with each first below its second, found {self.box_m}"
                 )
         wrong = [label for label in self.labels if not 0 <= label <= 65535]
         if wrong:
-            raise InputError(f"label: expected 0 to 65535, found {wrong[0]}")
+            raise InputError("label", f"expected 0 to 65535, found {wrong[0]}")
 
     def rows(self, log: Log, name: str) -> NDArray[np.intp]:
         """Return which pulses have a first return that is selected.
@@ -50,7 +50,7 @@ class Selection:
         chosen = np.isfinite(range_m)
         if self.labels:
             if log.returns.label is None:
-                raise InputError(f"{name}: has no labels; select by a box instead")
+                raise InputError(name, "has no labels; select by a box instead")
             label = log.returns.label if log.returns.label.ndim == 1 else log.returns.label[:, 0]
             chosen &= np.isin(label, self.labels)
         rows = np.flatnonzero(chosen)

@@ -119,11 +119,11 @@ class ScenePlan:
     def build(self, *, wavelength_nm: float = 905.0, seed: int | None = None, progress: Stages | None = None) -> Site:
         """Build the scene; arguments and errors as in `load_site`."""
         if not 0 < wavelength_nm < float("inf"):
-            raise InputError(f"wavelength_nm: expected a finite number above 0, found {wavelength_nm}")
+            raise InputError("wavelength_nm", f"expected a finite number above 0, found {wavelength_nm}")
         file, source = self.file, self.source
         chosen = file.seed if seed is None else seed
         if not 0 <= chosen < 1 << 63:
-            raise InputError(f"seed: expected 0 to 2**63 - 1, found {chosen}")
+            raise InputError("seed", f"expected 0 to 2**63 - 1, found {chosen}")
         say = progress or _silent
         built = Builder(file, source, wavelength_nm=wavelength_nm, seed=chosen, say=say).build()
         trajectories = _trajectories(file, source, built)

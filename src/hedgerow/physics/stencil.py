@@ -79,10 +79,10 @@ def make_stencil(shape: Shape, n: int, sampling: Sampling = "fixed") -> Stencil:
         InputError: too few or too many sub-rays, or the paper gives no such stencil.
     """
     if not 1 <= n <= MOST_SUB_RAYS:
-        raise InputError(f"sub_rays: expected 1 to {MOST_SUB_RAYS}, found {n}")
+        raise InputError("sub_rays", f"expected 1 to {MOST_SUB_RAYS}, found {n}")
     if sampling == "paper" and (n != 9 or shape == "rectangular"):
         raise InputError(
-            f"sampling: 003 gives numbers for 9 sub-rays of a round spot, found {n} and {shape}; use fixed"
+            "sampling", f"003 gives numbers for 9 sub-rays of a round spot, found {n} and {shape}; use fixed"
         )
     round_spot = shape != "rectangular"
     share = np.full(n, 1 / n, dtype=np.float32)

@@ -59,7 +59,7 @@ class Terrain:
             cells = (2, len(self.y_m) - 1, len(self.x_m) - 1)
             object.__setattr__(self, "cover", arrays.require("cover", self.cover, np.uint8, cells))
             if self.cover.max() >= len(self.covers):
-                raise InputError(f"cover: names cover {self.cover.max()}, but there are only {len(self.covers)}")
+                raise InputError("cover", f"names cover {self.cover.max()}, but there are only {len(self.covers)}")
 
     @classmethod
     def flat(cls, size_m: tuple[float, float], *, height_m: float = 0.0) -> Self:
@@ -89,8 +89,9 @@ class Terrain:
         cells = [_cells(*each, spacing_m) for each in zip("xy", size_m, middle_m, strict=True)]
         if (cells[0] + 1) * (cells[1] + 1) > MAX_POINTS:
             raise InputError(
-                f"spacing_m: {spacing_m:g} m gives {cells[0] + 1:,} by {cells[1] + 1:,} grid points; "
-                f"expected at most {MAX_POINTS:,}, so take a wider one"
+                "spacing_m",
+                f"{spacing_m:g} m gives {cells[0] + 1:,} by {cells[1] + 1:,} grid points; "
+                f"expected at most {MAX_POINTS:,}, so take a wider one",
             )
         axes = [m + np.linspace(-size / 2, size / 2, n + 1) for m, size, n in zip(middle_m, size_m, cells, strict=True)]
         x, y = np.meshgrid(*axes)
@@ -128,7 +129,7 @@ class Terrain:
             return (noise - noise.mean()) * (relief_m / span if span else 0.0)
 
         if not 0 <= relief_m < np.inf:
-            raise InputError(f"relief_m: expected 0 or more, found {relief_m:g}")
+            raise InputError("relief_m", f"expected 0 or more, found {relief_m:g}")
         return cls.from_function(height, size_m, spacing_m=spacing_m, middle_m=middle_m)
 
     @classmethod
@@ -239,8 +240,9 @@ class Terrain:
             first = np.flatnonzero(outside)[0]
             low_x, low_y, high_x, high_y = self.bounds_m
             raise InputError(
-                f"x_m, y_m: ({x.flat[first]:g}, {y.flat[first]:g}) lies outside the terrain, which reaches from "
-                f"({low_x:g}, {low_y:g}) to ({high_x:g}, {high_y:g})"
+                "x_m, y_m",
+                f"({x.flat[first]:g}, {y.flat[first]:g}) lies outside the terrain, which reaches from "
+                f"({low_x:g}, {low_y:g}) to ({high_x:g}, {high_y:g})",
             )
         i, u = _split((x - self.x_m[0]) / self.spacing_m[0], len(self.x_m))
         j, v = _split((y - self.y_m[0]) / self.spacing_m[1], len(self.y_m))
@@ -255,16 +257,16 @@ def _split(position: Array, n: int) -> tuple[NDArray[np.int64], Array]:
 
 def _cells(name: str, size_m: float, middle_m: float, spacing_m: float) -> int:
     if not 0 < size_m < np.inf or not np.isfinite(middle_m):
-        raise InputError(f"size_m: the extent in {name} is {size_m:g} m; expected a finite number above 0")
+        raise InputError("size_m", f"the extent in {name} is {size_m:g} m; expected a finite number above 0")
     if not spacing_m > 0:
-        raise InputError(f"spacing_m: expected a number above 0, found {spacing_m:g}")
+        raise InputError("spacing_m", f"expected a number above 0, found {spacing_m:g}")
     return max(1, int(np.ceil(size_m / spacing_m - 1e-9)))
 
 
 def _require_even(name: str, values: Array) -> None:
     if len(values) < 2:
-        raise InputError(f"{name}: has {len(values)} numbers; expected at least 2")
+        raise InputError(name, f"has {len(values)} numbers; expected at least 2")
     steps = np.diff(values)
     even = (values[-1] - values[0]) / (len(values) - 1)
     if not (np.isfinite(values).all() and even > 0 and np.allclose(steps, even, rtol=1e-6, atol=1e-9 * abs(values[0]))):
-        raise InputError(f"{name}: is not ascending in even steps")
+        raise InputError(name, "is not ascending in even steps")

@@ -48,7 +48,7 @@ def cut_trail(
     path: Array = arrays.as_floats("path_m", path_m, ("P", 2))
     arrays.require_finite("path_m", path)
     if len(path) < 2 or not np.hypot(*np.diff(path, axis=0).T).all():
-        raise InputError("path_m: expected at least 2 points, and no point twice in a row")
+        raise InputError("path_m", "expected at least 2 points, and no point twice in a row")
     _require_sizes(terrain, width_m, shoulder_m, smooth_m, rut_depth_m, rut_width_m)
     beside, along = _beside_and_along(terrain, path, width_m / 2 + shoulder_m)
     ground = terrain.z_m
@@ -67,12 +67,14 @@ def _require_sizes(
 ) -> None:
     spacing = max(terrain.spacing_m)
     if not 2 * spacing <= width_m < np.inf:
-        raise InputError(f"width_m: {width_m:g} m is less than two cells of the terrain, which are {spacing:g} m wide")
+        raise InputError(
+            "width_m", f"{width_m:g} m is less than two cells of the terrain, which are {spacing:g} m wide"
+        )
     if rut_depth_m and not 2 * spacing <= rut_width_m < np.inf:
-        raise InputError(f"rut_width_m: {rut_width_m:g} m is less than two cells of the terrain, {spacing:g} m wide")
+        raise InputError("rut_width_m", f"{rut_width_m:g} m is less than two cells of the terrain, {spacing:g} m wide")
     for name, value in (("shoulder_m", shoulder_m), ("smooth_m", smooth_m), ("rut_depth_m", rut_depth_m)):
         if not 0 <= value < np.inf:
-            raise InputError(f"{name}: expected 0 or more, found {value:g}")
+            raise InputError(name, f"expected 0 or more, found {value:g}")
 
 
 def _beside_and_along(terrain: Terrain, path: Array, reach_m: float) -> tuple[Array, Array]:

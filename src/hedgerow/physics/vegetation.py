@@ -16,17 +16,16 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
-from hedgerow.errors import FileError, InputError
+from hedgerow.base.parameters import Finite, NotNegative, Parameters
+from hedgerow.errors import FileError, InputError, ParameterError
 from hedgerow.log import Beams, Log, Returns
 from hedgerow.ranges import BLANK
 from hedgerow.sensor import randomness
 from hedgerow.table import Columns
 
 Label = Annotated[int, Field(ge=0, le=65535)]
-Metres = Annotated[float, Field(allow_inf_nan=False)]
-Deviation = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 NEAREST_M = 0.001
 """No range falls below this, even of a sensor without a minimum: a range is above 0."""
@@ -36,16 +35,14 @@ _BLANK: dict[str, np.generic] = {"range_m": np.float32(np.inf), **BLANK}
 _ABSENT: Columns = dict.fromkeys(_BLANK)
 
 
-class VegetationSettings(BaseModel):
+class VegetationSettings(Parameters):
     """What is vegetation, and how far its returns scatter."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     labels: Annotated[tuple[Label, ...], Field(min_length=1)] = (70,)
     """Labels of vegetation; SemanticKITTI's is 70. All else is solid."""
-    mean_m: Metres | dict[Label, Metres] = 0.0
+    mean_m: Finite | dict[Label, Finite] = 0.0
     """Mean of what is added to a range [m]; one number, or one for each label."""
-    sigma_m: Deviation | dict[Label, Deviation] = 1.0
+    sigma_m: NotNegative | dict[Label, NotNegative] = 1.0
     """Standard deviation of it [m]; 004 found about 1 m on bushes. One number, or one for each label."""
     dual: bool = False
     """Whether a pulse has two returns: on vegetation the second is the solid thing behind, else the first again."""
@@ -55,7 +52,7 @@ class VegetationSettings(BaseModel):
         for name in ("mean_m", "sigma_m"):
             value = getattr(self, name)
             if isinstance(value, dict) and set(value) != set(self.labels):  # pyright: ignore[reportUnknownArgumentType]
-                raise ValueError(f"{name}: has values for other labels than labels, {sorted(self.labels)}")
+                raise ParameterError((name,), f"has values for other labels than labels, {sorted(self.labels)}")
         return self
 
     @classmethod
@@ -73,17 +70,14 @@ class VegetationSettings(BaseModel):
 
         try:
             table = tomllib.loads(Path(path).read_text(encoding="utf-8"))["vegetation"]
-            return cls(**(table | changes))
+            values = table | changes
         except OSError as error:
             raise FileError(f"{path}: cannot be read ({error.strerror})") from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise FileError(f"{path}: is no TOML ({error})") from error
         except (KeyError, TypeError):
             raise FileError(f"{path}: has no table [vegetation]; hedgerow calibrate vegetation writes one") from None
-        except ValidationError as error:
-            first = error.errors()[0]
-            field = ".".join(str(part) for part in ("vegetation", *first["loc"]))
-            raise FileError(f"{path}: {field}: {first['msg']}, found {first['input']!r}") from None
+        return cls.parse_from(values, path, "vegetation")
 
 
 SolidBehind = Callable[[Beams, NDArray[np.float32], NDArray[np.float32]], dict[str, NDArray[Any]]]
@@ -112,12 +106,13 @@ def respond(
     """
     if log.returns.n_per_pulse > 1:
         raise InputError(
-            f"world: gives {log.returns.n_per_pulse} returns per pulse; the vegetation response starts from one, "
-            "so choose a mode with one (first, strongest or last)"
+            "world",
+            f"gives {log.returns.n_per_pulse} returns per pulse; the vegetation response starts from one, "
+            "so choose a mode with one (first, strongest or last)",
         )
     label = log.returns.label
     if label is None:
-        raise InputError("world: its returns have no labels, so none is known to be vegetation")
+        raise InputError("world", "its returns have no labels, so none is known to be vegetation")
     is_vegetation = np.zeros(1 << 16, dtype=np.bool_)
     is_vegetation[list(settings.labels)] = True
     rows = np.flatnonzero(is_vegetation[label] & log.returns.hit)

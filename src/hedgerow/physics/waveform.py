@@ -38,7 +38,7 @@ class WaveformSettings(Parameters):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.sample_ns > self.pulse_ns / 2:
-            raise InputError(f"sample_ns: {self.sample_ns:g} is more than half of pulse_ns, {self.pulse_ns:g}")
+            raise InputError("sample_ns", f"{self.sample_ns:g} is more than half of pulse_ns, {self.pulse_ns:g}")
         return self
 
 

@@ -35,7 +35,7 @@ def busiest_window(histogram: BearingHistogram) -> Window:
     """
     ring, bearing_deg, range_m, counts = _returns(histogram)
     if len(counts) == 0:
-        raise InputError("histogram: nothing returned; there is nothing to draw")
+        raise InputError("histogram", "nothing returned; there is nothing to draw")
     best = int(np.argmax(np.bincount(ring, counts)))
     on_ring = ring == best
     bearing_deg, range_m, counts = bearing_deg[on_ring], range_m[on_ring], counts[on_ring]

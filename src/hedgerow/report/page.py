@@ -87,7 +87,7 @@ def _named(comparison: Comparison, simulated: Simulated | Mapping[str, Simulated
     else:
         named = {next(iter(comparison)): simulated}
     if named.keys() != comparison.scores.keys():
-        raise InputError(f"simulated: has {', '.join(named)}, but the scores are of {', '.join(comparison)}")
+        raise InputError("simulated", f"has {', '.join(named)}, but the scores are of {', '.join(comparison)}")
     return named
 
 

@@ -136,7 +136,7 @@ def _embedded(figure: Any, kind: str, width_in: float) -> str:
 def _middle(real: HasSweeps) -> int:
     numbers = np.asarray(cast("Any", real).sweeps)
     if len(numbers) == 0:
-        raise InputError("real: the log has no beams; there is nothing to draw")
+        raise InputError("real", "the log has no beams; there is nothing to draw")
     return int(numbers[len(numbers) // 2])
 
 
@@ -144,5 +144,5 @@ def _read(name: str, source: Recording, number: int) -> Log:
     # A log on the disk reads the sweep alone; one in memory selects it.
     log: Log = cast("Any", source).select(sweep=number) if isinstance(source, Log) else cast("Any", source).read(number)
     if len(log) == 0:
-        raise InputError(f"{name}: has no sweep {number} to draw")
+        raise InputError(name, f"has no sweep {number} to draw")
     return log

@@ -50,7 +50,7 @@ def run(
         InputError: a size below 1, or a sensor that is not in the catalogue.
     """
     if size is not None and size < 1:
-        raise InputError(f"size: expected 1 or more sweeps per second, found {size}")
+        raise InputError("size", f"expected 1 or more sweeps per second, found {size}")
     place = yard or courtyard()
     chosen = settings or NavigationSettings()
     middle_m = (np.asarray(place.start_m) + place.goal_m) / 2

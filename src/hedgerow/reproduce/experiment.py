@@ -81,5 +81,5 @@ def named(name: str) -> Experiment:
         InputError: there is none of that name.
     """
     if name not in EXPERIMENTS:
-        raise InputError(f"{name}: there is no such experiment; there are {', '.join(EXPERIMENTS)}")
+        raise InputError(name, f"there is no such experiment; there are {', '.join(EXPERIMENTS)}")
     return EXPERIMENTS[name]

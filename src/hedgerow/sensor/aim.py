@@ -37,7 +37,7 @@ class Aim:
     def __post_init__(self) -> None:
         """Check every value once."""
         if self.encoder not in ("exact", "rounded", "uniform"):
-            raise InputError(f"encoder: expected 'exact', 'rounded' or 'uniform', found {self.encoder!r}")
+            raise InputError("encoder", f"expected 'exact', 'rounded' or 'uniform', found {self.encoder!r}")
         randomness.require_seed(self.seed)
 
     @property

@@ -35,7 +35,7 @@ class Beam(StrictParameters):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.spot == "circular" and self.divergence_horizontal_mrad != self.divergence_vertical_mrad:
-            raise InputError("spot: circular, but the two divergences differ; call it elliptical")
+            raise InputError("spot", "circular, but the two divergences differ; call it elliptical")
         return self
 
 
@@ -58,7 +58,7 @@ class Range(StrictParameters):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.max_m <= self.min_m:
-            raise InputError(f"max_m: {self.max_m:g} is not above min_m, {self.min_m:g}")
+            raise InputError("max_m", f"{self.max_m:g} is not above min_m, {self.min_m:g}")
         return self
 
 
@@ -75,7 +75,7 @@ class Signal(StrictParameters):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.mode not in self.modes:
-            raise InputError(f"mode: '{self.mode}' is not among modes {self.modes}")
+            raise InputError("mode", f"'{self.mode}' is not among modes {self.modes}")
         return self
 
 

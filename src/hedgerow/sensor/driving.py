@@ -63,8 +63,9 @@ class Drive:
         n_pulses = n * ideal.pulses_per_sweep
         if n_pulses > MAX_PULSES:
             raise InputError(
-                f"n_sweeps: {n} sweeps are {n_pulses:,} pulses, more than {MAX_PULSES:,} at once; "
-                "use drive_sweeps, or a shorter duration_s"
+                "n_sweeps",
+                f"{n} sweeps are {n_pulses:,} pulses, more than {MAX_PULSES:,} at once; "
+                "use drive_sweeps, or a shorter duration_s",
             )
         if not self.aim.is_ideal or ideal.n_sweeps > 1:
             return Beams.joined([self.sweep(number) for number in range(n)])
@@ -112,24 +113,24 @@ def extent(
         InputError: the sweeps do not fit; names the argument.
     """
     if duration_s is not None and n_sweeps is not None:
-        raise InputError("n_sweeps: give either n_sweeps or duration_s")
+        raise InputError("n_sweeps", "give either n_sweeps or duration_s")
     span_s = (trajectory.end_ns - trajectory.start_ns) * 1e-9
     if not 0 <= start_s <= span_s:
-        raise InputError(f"start_s: {start_s} lies outside the trajectory, which lasts {span_s:g} s")
+        raise InputError("start_s", f"{start_s} lies outside the trajectory, which lasts {span_s:g} s")
     start_ns = trajectory.start_ns + round(start_s * 1e9)
     end_ns = trajectory.end_ns
     if duration_s is not None:
         if not 0 < duration_s < np.inf:
-            raise InputError(f"duration_s: expected a finite number above 0, found {duration_s}")
+            raise InputError("duration_s", f"expected a finite number above 0, found {duration_s}")
         end_ns = start_ns + round(duration_s * 1e9)
         if end_ns > trajectory.end_ns:
-            raise InputError(f"duration_s: {duration_s} s from {start_s} s on exceed the trajectory of {span_s:g} s")
+            raise InputError("duration_s", f"{duration_s} s from {start_s} s on exceed the trajectory of {span_s:g} s")
     fitting = _fitting(pattern, end_ns - start_ns)
     if fitting == 0:
         sweep_s, left_s = pattern.period_ns * 1e-9 / pattern.n_sweeps, (end_ns - start_ns) * 1e-9
-        raise InputError(f"trajectory: {left_s:g} s are left to fire in, but a sweep takes {sweep_s:g} s")
+        raise InputError("trajectory", f"{left_s:g} s are left to fire in, but a sweep takes {sweep_s:g} s")
     if n_sweeps is not None and not 1 <= n_sweeps <= fitting:
-        raise InputError(f"n_sweeps: {n_sweeps} asked for, but the trajectory of {span_s:g} s has room for {fitting}")
+        raise InputError("n_sweeps", f"{n_sweeps} asked for, but the trajectory of {span_s:g} s has room for {fitting}")
     return start_ns, fitting if n_sweeps is None else n_sweeps
 
 

@@ -38,8 +38,9 @@ def read_named(name: str) -> "SensorConfig":
         near = [names[plain] for plain in difflib.get_close_matches(wanted, names, n=3)]
         guess = f"did you mean {' or '.join(near)}? " if near else ""
         raise InputError(
-            f"sensor: '{name}' is not in the catalogue; {guess}it has {', '.join(names.values())}; "
-            "Sensor.load reads a file of your own"
+            "sensor",
+            f"'{name}' is not in the catalogue; {guess}it has {', '.join(names.values())}; "
+            "Sensor.load reads a file of your own",
         )
     return read_file(_catalogue() / f"{names[wanted]}.toml")
 

@@ -47,7 +47,7 @@ class Sensor:
         """Check the rate."""
         rates = self.config.pattern.rates
         if not rates.allows(self.rate_hz):
-            raise InputError(f"rate_hz: {self.name} turns at {rates.text()}, found {self.rate_hz}")
+            raise InputError("rate_hz", f"{self.name} turns at {rates.text()}, found {self.rate_hz}")
 
     @classmethod
     def named(cls, name: str, rate_hz: float | None = None) -> "Sensor":
@@ -148,7 +148,7 @@ class Sensor:
             One sweep of beams, map frame.
         """
         if number < 0:
-            raise InputError(f"number: expected a sweep from 0 on, found {number}")
+            raise InputError("number", f"expected a sweep from 0 on, found {number}")
         standing = Trajectory.standing(pose or Pose(), (number + 2) * self.sweep_s)
         aim = Aim(encoder, cone, seed)
         return Drive(self.config, self.pattern, standing, Pose(), 0, number + 1, aim, threads=1).sweep(number)
@@ -278,7 +278,7 @@ class Sensor:
         threads: int,
     ) -> Drive:
         if threads < 0:
-            raise InputError(f"threads: expected 0 for all or a number above, found {threads}")
+            raise InputError("threads", f"expected 0 for all or a number above, found {threads}")
         start_ns, count = extent(self.pattern, trajectory, start_s, duration_s, n_sweeps)
         return Drive(self.config, self.pattern, trajectory, mount or Pose(), start_ns, count, aim, threads)
 

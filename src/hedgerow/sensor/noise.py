@@ -25,7 +25,7 @@ def degraded(log: Log, errors: "Range", *, seed: int, noise: bool, quantise: boo
     A range that leaves the limits of the log by it becomes "no return".
     """
     if not 0 <= dropout <= 1:
-        raise InputError(f"dropout: expected a share from 0 to 1, found {dropout}")
+        raise InputError("dropout", f"expected a share from 0 to 1, found {dropout}")
     randomness.require_seed(seed)
     pulse = log.beams.pulse
     range_m = log.returns.range_m.reshape(len(log), log.returns.n_per_pulse).astype(np.float64)

@@ -31,9 +31,9 @@ class Rates(StrictParameters):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if (self.allowed_hz is None) == (self.min_hz is None or self.max_hz is None):
-            raise InputError("allowed_hz: give either allowed_hz or both min_hz and max_hz")
+            raise InputError("allowed_hz", "give either allowed_hz or both min_hz and max_hz")
         if not self.allows(self.default_hz):
-            raise InputError(f"default_hz: {self.default_hz:g} Hz is not allowed; expected {self.text()}")
+            raise InputError("default_hz", f"{self.default_hz:g} Hz is not allowed; expected {self.text()}")
         return self
 
     def allows(self, rate_hz: float) -> bool:
@@ -77,11 +77,12 @@ class Group(StrictParameters):
             values = getattr(self, name)
             if values is not None and len(values) != len(self.elevation_deg):
                 raise InputError(
-                    f"{name}: has {len(values)} numbers but elevation_deg has {len(self.elevation_deg)}; "
-                    "expected one per laser"
+                    name,
+                    f"has {len(values)} numbers but elevation_deg has {len(self.elevation_deg)}; "
+                    "expected one per laser",
                 )
         if self.time_us is not None and sorted(self.time_us) != self.time_us:
-            raise InputError("time_us: goes down; list the lasers in the order in which they fire")
+            raise InputError("time_us", "goes down; list the lasers in the order in which they fire")
         return self
 
 
@@ -114,18 +115,18 @@ class Spinning(StrictParameters):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if (self.slot_us is None) == (self.slots_per_turn is None):
-            raise InputError("slot_us: give either slot_us or slots_per_turn")
+            raise InputError("slot_us", "give either slot_us or slots_per_turn")
         wrong = set(self.schedule) ^ set(range(len(self.group)))
         if wrong:
             there = f"there are {len(self.group)} groups, counted from 0, and each must occur"
-            raise InputError(f"schedule: group {min(wrong)} is missing on one side; {there}")
+            raise InputError("schedule", f"group {min(wrong)} is missing on one side; {there}")
         slowest_hz, fastest_hz = self.rates.span_hz()
         shortest_us = self.slot_us or 1e6 / (fastest_hz * (self.slots_per_turn or 1))
         if shortest_us * fastest_hz > 1e6 * (1 + 1e-9):
-            raise InputError(f"slot_us: {shortest_us:g} is longer than a turn at {fastest_hz:g} Hz")
+            raise InputError("slot_us", f"{shortest_us:g} is longer than a turn at {fastest_hz:g} Hz")
         n_slots = self.slots_per_turn or 1e6 / (shortest_us * slowest_hz)
         if n_slots * max(len(group.elevation_deg) for group in self.group) > MAX_PULSES_PER_CYCLE:
-            raise InputError(f"slot_us: gives more than {MAX_PULSES_PER_CYCLE:,} pulses a turn")
+            raise InputError("slot_us", f"gives more than {MAX_PULSES_PER_CYCLE:,} pulses a turn")
         for number, group in enumerate(self.group):
             self._check_group(number, group, shortest_us, fastest_hz)
         return self
@@ -194,9 +195,9 @@ class Rosette(StrictParameters):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.lowest_elevation_deg >= self.highest_elevation_deg:
-            raise InputError("lowest_elevation_deg: is not below highest_elevation_deg")
+            raise InputError("lowest_elevation_deg", "is not below highest_elevation_deg")
         if self.firings_per_sweep * self.sweeps_per_cycle * self.n_lasers > MAX_PULSES_PER_CYCLE:
             raise InputError(
-                f"firings_per_sweep: gives more than {MAX_PULSES_PER_CYCLE:,} pulses until the scan repeats"
+                "firings_per_sweep", f"gives more than {MAX_PULSES_PER_CYCLE:,} pulses until the scan repeats"
             )
         return self

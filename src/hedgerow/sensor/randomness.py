@@ -52,7 +52,7 @@ def require_seed(seed: SupportsIndex) -> int:
     except TypeError:
         number = -1
     if not 0 <= number <= _WORD:
-        raise InputError(f"seed: expected a whole number from 0 to 2**64 - 1, found {seed!r}")
+        raise InputError("seed", f"expected a whole number from 0 to 2**64 - 1, found {seed!r}")
     return number
 
 

@@ -150,7 +150,7 @@ def picture(
     """
     camera = _camera(eye_m, look_at_m, width_px, height_px, fov_deg)
     if not 1 <= samples <= 64:
-        raise InputError(f"samples: expected 1 to 64, found {samples}")
+        raise InputError("samples", f"expected 1 to 64, found {samples}")
     light = Light(_towards(sun_azimuth_deg, sun_elevation_deg), shadows, bias_m)
     table = _linear_table({} if colours is None else colours)
     n = width_px * height_px
@@ -180,11 +180,11 @@ def _camera(eye_m: ArrayLike, look_at_m: ArrayLike, width_px: int, height_px: in
     arrays.require_finite("eye_m", eye)
     arrays.require_finite("look_at_m", look_at)
     if (eye == look_at).all():
-        raise InputError("look_at_m: is where the eye is; expected another point")
+        raise InputError("look_at_m", "is where the eye is; expected another point")
     if not (1 <= width_px <= 16384 and 1 <= height_px <= 16384):
-        raise InputError(f"width_px, height_px: expected 1 to 16384, found {width_px}, {height_px}")
+        raise InputError("width_px, height_px", f"expected 1 to 16384, found {width_px}, {height_px}")
     if not 0 < fov_deg < 170:
-        raise InputError(f"fov_deg: expected above 0 and below 170, found {fov_deg:g}")
+        raise InputError("fov_deg", f"expected above 0 and below 170, found {fov_deg:g}")
     return Camera(eye, look_at, width_px, height_px, fov_deg)
 
 
@@ -198,7 +198,7 @@ def _linear_table(colours: Mapping[int, Colour]) -> Array:
     """Colours by label number as light, not as shown; the last row is for all numbers above."""
     for label, colour in colours.items():
         if not 0 <= label <= 65535 or len(colour) != 3 or not all(0 <= part <= 1 for part in colour):
-            raise InputError(f"colours: label {label} has {colour}; expected three numbers from 0 to 1")
+            raise InputError("colours", f"label {label} has {colour}; expected three numbers from 0 to 1")
     table = np.tile(np.array(_GREY), (max(colours, default=0) + 2, 1))
     for label, colour in colours.items():
         table[label] = colour

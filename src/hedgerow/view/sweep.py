@@ -28,7 +28,7 @@ def draw_sweep(log: Log, path: str | Path, title: str = "", half_m: float = 28.0
         FileError: the file cannot be written.
     """
     if len(log) == 0:
-        raise InputError("log: has no beams; there is nothing to draw")
+        raise InputError("log", "has no beams; there is nothing to draw")
     figure = new_figure(13, 9)
     above, image = figure.subplot_mosaic([["above"], ["image"]], height_ratios=[3.4, 1]).values()
     _draw_from_above(figure, above, log, half_m)

@@ -129,7 +129,7 @@ class Assembly:
         arrays.require_finite("mean_m", mean)
         n = len(mean)
         if not 0 < tau < np.inf or not 0 < min_sigma_m < np.inf:
-            raise InputError(f"tau, min_sigma_m: expected finite numbers above 0, found {tau}, {min_sigma_m}")
+            raise InputError("tau, min_sigma_m", f"expected finite numbers above 0, found {tau}, {min_sigma_m}")
         law, stop = stopping(n, permeability, extinction_per_m, depth)
         covariance = arrays.as_floats("covariance_m2", np.zeros((0, 3, 3)) if n == 0 else covariance_m2, (n, 3, 3))
         modes, labels = engine_labels(label, n)
@@ -169,7 +169,7 @@ class Assembly:
         if flat.any():
             raise arrays.RowError("transforms", arrays.first_row(flat), "is not invertible")
         if scene is self:
-            raise InputError("scene: cannot be placed inside itself")
+            raise InputError("scene", "cannot be placed inside itself")
         # Both scenes are float32 around their own origins; the shift between those is done here, in float64.
         local = matrices[:, :3].copy()
         local[:, :, 3] += matrices[:, :3, :3] @ scene.origin_m - self.origin_m
@@ -178,7 +178,7 @@ class Assembly:
         if wrong.any():
             raise arrays.RowError("label", arrays.first_row(wrong), "is not a label from 0 to 65535, or -1")
         if first_element is not None and (first_element < 0 or len(matrices) != 1):
-            raise InputError(f"first_element: expected 0 or more and one transform, found {first_element}")
+            raise InputError("first_element", f"expected 0 or more and one transform, found {first_element}")
         scene._frozen = True
         self._core.place(
             scene._core,
@@ -194,4 +194,4 @@ class Assembly:
 
     def _require_open(self) -> None:
         if self._frozen:
-            raise InputError("scene: in use already; add everything before firing at it or placing it")
+            raise InputError("scene", "in use already; add everything before firing at it or placing it")

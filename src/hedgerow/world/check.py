@@ -49,7 +49,7 @@ def name_of(table: Elements) -> str:
     for name, kind in TABLES.items():
         if isinstance(table, kind):
             return name
-    raise InputError(f"tables: expected Gaussians, Triangles or Points, found {type(table).__name__}")
+    raise InputError("tables", f"expected Gaussians, Triangles or Points, found {type(table).__name__}")
 
 
 def checked(table: Elements) -> Elements:
@@ -64,7 +64,9 @@ def checked(table: Elements) -> Elements:
     columns: dict[str, NDArray[Any]] = {}
     for column, (dtype, shape) in LAYOUT[name].items():
         if not isinstance(values := given.get(column), np.ndarray):
-            raise InputError(f"{name}.{column}: expected a NumPy array, found {type(getattr(table, column)).__name__}")
+            raise InputError(
+                f"{name}.{column}", f"expected a NumPy array, found {type(getattr(table, column)).__name__}"
+            )
         columns[column] = _column(f"{name}.{column}", values, dtype, (len(table), *shape))
     if "covariance_m2" in columns:
         columns["covariance_m2"] = _symmetric(f"{name}.covariance_m2", columns["covariance_m2"])
@@ -89,7 +91,7 @@ def _histogram(name: str, table: Elements) -> dict[str, LabelCounts]:
     given = getattr(table, HISTOGRAM[name])
     if not isinstance(given, LabelCounts):
         found = f"found {type(given).__name__}; use LabelCounts.of(label, n)"
-        raise InputError(f"{name}.{HISTOGRAM[name]}: expected LabelCounts, {found}")
+        raise InputError(f"{name}.{HISTOGRAM[name]}", f"expected LabelCounts, {found}")
     return {HISTOGRAM[name]: given}  # it has checked itself
 
 
@@ -138,9 +140,9 @@ def _check_settings(name: str, settings: dict[str, Any]) -> None:
     for setting in ("tau", "min_sigma_m", "reach_m"):
         value = settings.get(setting, 1.0)
         if not isinstance(value, int | float) or not 0 < value < np.inf:
-            raise InputError(f"{name}.{setting}: expected a finite number above 0, found {value!r}")
+            raise InputError(f"{name}.{setting}", f"expected a finite number above 0, found {value!r}")
     for setting, choices in (("law", get_args(Law)), ("pick", ("nearest", "first"))):
         if settings.get(setting, choices[0]) not in choices:
-            raise InputError(f"{name}.{setting}: expected {' or '.join(choices)}, found {settings[setting]!r}")
+            raise InputError(f"{name}.{setting}", f"expected {' or '.join(choices)}, found {settings[setting]!r}")
     if not isinstance(settings.get("noise", SurfaceNoise()), SurfaceNoise):
-        raise InputError(f"{name}.noise: expected SurfaceNoise, found {type(settings['noise']).__name__}")
+        raise InputError(f"{name}.noise", f"expected SurfaceNoise, found {type(settings['noise']).__name__}")

@@ -32,7 +32,7 @@ class Elements:
         n = len(self)
         for name, column in self.columns().items():
             if len(column) != n:
-                raise InputError(f"{name}: has {len(column)} rows, expected {n}")
+                raise InputError(name, f"has {len(column)} rows, expected {n}")
 
     def __len__(self) -> int:
         """Count the elements."""

@@ -51,14 +51,14 @@ class WorldHeader:
     def __post_init__(self) -> None:
         """Check and convert every value."""
         if not re.fullmatch(r"[a-z][a-z0-9-]*", self.kind):
-            raise InputError(f"kind: expected lower-case letters, digits and dashes, found {self.kind!r}")
+            raise InputError("kind", f"expected lower-case letters, digits and dashes, found {self.kind!r}")
         low, high = float(self.min_range_m), float(self.max_range_m)
         if not 0 <= low < high:
-            raise InputError(f"range limits: expected 0 <= min_range_m < max_range_m, found {low}, {high}")
+            raise InputError("range limits", f"expected 0 <= min_range_m < max_range_m, found {low}, {high}")
         if not 0 < self.tile_m < np.inf:
-            raise InputError(f"tile_m: expected a finite number above 0, found {self.tile_m}")
+            raise InputError("tile_m", f"expected a finite number above 0, found {self.tile_m}")
         if self.provenance.n_beams < 0:
-            raise InputError(f"provenance.n_beams: expected 0 or more, found {self.provenance.n_beams}")
+            raise InputError("provenance.n_beams", f"expected 0 or more, found {self.provenance.n_beams}")
         store(self, {"min_range_m": low, "max_range_m": high, "tile_m": float(self.tile_m)})
         store(self, {"parameters": plain("parameters", dict(self.parameters))})
         for name in ("map_origin_m", "origin_m"):
@@ -108,16 +108,16 @@ def typed(where: str, content: Mapping[str, Any], types: Mapping[str, type]) -> 
     """
     for name in content:
         if name not in types:
-            raise InputError(f"{where}{name}: unknown; leave it out or mend its name")
+            raise InputError(f"{where}{name}", "unknown; leave it out or mend its name")
     entries: dict[str, Any] = {}
     for name, kind in types.items():
         if name not in content:
-            raise InputError(f"{where}{name}: missing")
+            raise InputError(f"{where}{name}", "missing")
         value = content[name]
         if kind is float and type(value) is int:
             value = float(value)
         if type(value) is not kind:
-            raise InputError(f"{where}{name}: expected {_SAID[kind]}, found {value!r}")
+            raise InputError(f"{where}{name}", f"expected {_SAID[kind]}, found {value!r}")
         entries[name] = value
     return entries
 
@@ -128,7 +128,7 @@ _SAID = {str: "text", float: "a number", int: "a whole number", list: "a list", 
 def _position(name: str, value: Any) -> Position:
     numbers = [float(number) for number in value if isinstance(number, int | float)]
     if len(numbers) != 3 or len(value) != 3 or not np.isfinite(numbers).all():
-        raise InputError(f"{name}: expected three finite numbers, found {value}")
+        raise InputError(name, f"expected three finite numbers, found {value}")
     return numbers[0], numbers[1], numbers[2]
 
 
@@ -148,13 +148,13 @@ def plain(name: str, value: Any) -> Any:
         pairs = cast("Mapping[object, Any]", value).items()
         wrong = [key for key, _ in pairs if not isinstance(key, str)]
         if wrong:
-            raise InputError(f"{name}: the key {wrong[0]!r} is no text")
+            raise InputError(name, f"the key {wrong[0]!r} is no text")
         return {str(key): plain(f"{name}.{key}", entry) for key, entry in pairs if entry is not None}
     if isinstance(value, list | tuple):
         return [plain(f"{name}[{index}]", entry) for index, entry in enumerate(cast("list[Any]", value))]
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise InputError(f"{name}: {value} does not fit into 64 bits")
+        raise InputError(name, f"{value} does not fit into 64 bits")
     if isinstance(value, str | bool | int | float):
         return value
     found = type(cast("object", value)).__name__
-    raise InputError(f"{name}: {found} does not fit into TOML; use text, numbers, lists or mappings")
+    raise InputError(name, f"{found} does not fit into TOML; use text, numbers, lists or mappings")

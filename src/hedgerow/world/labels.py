@@ -42,7 +42,9 @@ class LabelCounts:
         label = arrays.require("labels.label", self.label, np.uint16, ("H",))
         count = arrays.require("labels.count", self.count, np.int64, (len(label),))
         if len(first) == 0 or first[0] != 0 or first[-1] != len(label) or not arrays.is_sorted(first):
-            raise InputError(f"labels.first: expected numbers that rise from 0 to {len(label)}, one more than elements")
+            raise InputError(
+                "labels.first", f"expected numbers that rise from 0 to {len(label)}, one more than elements"
+            )
         store(self, {"first": first, "label": label, "count": count})
         self._require_histograms()
 
@@ -76,7 +78,7 @@ class LabelCounts:
         """
         if isinstance(label, LabelCounts):
             if len(label) != n:
-                raise InputError(f"label: has {len(label)} rows, expected {n}")
+                raise InputError("label", f"has {len(label)} rows, expected {n}")
             return cls(label.first, label.label, label.count)
         return cls.from_modes(arrays.as_integers("label", label, (n,), np.uint16))
 

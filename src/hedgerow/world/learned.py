@@ -132,7 +132,7 @@ class ElementWorld(World):
             InputError: not exactly one pulse.
         """
         if len(beam) != 1:
-            raise InputError(f"beam: expected one pulse, found {len(beam)}; use beams[i:i+1]")
+            raise InputError("beam", f"expected one pulse, found {len(beam)}; use beams[i:i+1]")
         low, high = self._limits(sensor)
         ranges = arrays.as_floats("range_m", range_m, ("M",))
         ((_, target),) = self._targets(beam, high)
@@ -180,7 +180,7 @@ class LearnedWorld(ElementWorld):
         for table in tables:
             name = name_of(table)
             if name in self.tables:
-                raise InputError(f"{name}: given twice; expected at most one table of each kind")
+                raise InputError(name, "given twice; expected at most one table of each kind")
             self.tables[name] = in_tile_order(checked(table), tile_m)
         self.tables = {name: self.tables[name] for name in TABLES if name in self.tables}
         super().__init__(replace(header, origin_m=_middle(self.tables)))
@@ -219,7 +219,9 @@ class LearnedWorld(ElementWorld):
     def labelled_scene(self) -> Scene:
         """Return the scene. Raises InputError if the world remembers points, which have nothing behind them."""
         if len(self.tables.get("points", ())) > 0:
-            raise InputError("world: remembers points, behind which nothing is known; learn another model than points")
+            raise InputError(
+                "world", "remembers points, behind which nothing is known; learn another model than points"
+            )
         return self.scene
 
     @cached_property
@@ -251,7 +253,7 @@ def _middle(tables: Mapping[str, Elements]) -> Position:
 
 def _options(low: float, high: float, threads: int, progress: Progress | None) -> Options:
     if not 0 <= threads <= 1024:
-        raise InputError(f"threads: expected 0 (all) to 1024, found {threads}")
+        raise InputError("threads", f"expected 0 (all) to 1024, found {threads}")
     return {"min_range_m": low, "max_range_m": high, "threads": threads, "progress": progress}
 
 

@@ -32,9 +32,9 @@ class SurfaceNoise:
         """Refuse what is no standard deviation or no angle."""
         for name in ("sigma0_m", "sigma_a_m", "sigma_per_m"):
             if not 0 <= getattr(self, name) < np.inf:
-                raise InputError(f"{name}: expected a finite number of 0 or more, found {getattr(self, name)}")
+                raise InputError(name, f"expected a finite number of 0 or more, found {getattr(self, name)}")
         if not 0 <= self.max_incidence_rad < np.pi / 2:
-            raise InputError(f"max_incidence_rad: expected 0 to below pi/2, found {self.max_incidence_rad}")
+            raise InputError("max_incidence_rad", f"expected 0 to below pi/2, found {self.max_incidence_rad}")
 
     def native(self) -> "_core.SurfaceNoise":
         """Return it as the engine takes it."""

@@ -49,6 +49,6 @@ def stopping(
     ]
     given = [way for way in ways if way[2] is not None]
     if len(given) > 1:
-        raise InputError(f"{', '.join(name for _, name, *_ in given)}: give one of these, not {len(given)}")
+        raise InputError(f"{', '.join(name for _, name, *_ in given)}", f"give one of these, not {len(given)}")
     law, name, values, most = given[0] if given else ways[0]
     return law, between(name, 0.0 if values is None else values, n, 0, most)

@@ -97,7 +97,7 @@ class PointScene:
     ) -> Hits:
         """Draw the return of each pulse; random numbers are keyed by seed and pulse, as in `Scene.fire`."""
         if not 0 <= seed < 1 << 64:
-            raise InputError(f"seed: expected 0 to 2**64 - 1, found {seed}")
+            raise InputError("seed", f"expected 0 to 2**64 - 1, found {seed}")
         limits = {"min_range_m": min_range_m, "max_range_m": max_range_m}
         seen = self.see(beams, threads=threads, progress=progress, **limits)
         normal, _ = _core.draw_normals(seed, beams.pulse)

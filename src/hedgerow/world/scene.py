@@ -40,7 +40,7 @@ class Scene(Assembly):
             progress: called between batches; Ctrl-C is honoured there too.
         """
         if not 0 <= seed < 1 << 64:
-            raise InputError(f"seed: expected 0 to 2**64 - 1, found {seed}")
+            raise InputError("seed", f"expected 0 to 2**64 - 1, found {seed}")
         require_limits(min_range_m, max_range_m)
         answer = self.native.fire(
             self.seen(beams),
@@ -148,11 +148,11 @@ def beam_arrays(beams: Beams, scene_origin_m: Sequence[float]) -> _core.BeamArra
 def require_limits(min_range_m: float, max_range_m: float) -> None:
     """Raise InputError unless something can lie between the range limits."""
     if not 0 <= min_range_m < max_range_m:
-        raise InputError(f"range limits: expected 0 <= min_range_m < max_range_m, found {min_range_m}, {max_range_m}")
+        raise InputError("range limits", f"expected 0 <= min_range_m < max_range_m, found {min_range_m}, {max_range_m}")
 
 
 def require_threads(threads: int) -> int:
     """Return the number of threads, or raise InputError if it is none."""
     if not 0 <= threads <= 1024:
-        raise InputError(f"threads: expected 0 (all) to 1024, found {threads}")
+        raise InputError("threads", f"expected 0 (all) to 1024, found {threads}")
     return threads

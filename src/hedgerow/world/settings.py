@@ -32,7 +32,7 @@ def settings_from(name: str, content: Any) -> tuple[Elements, int]:
     """
     where = f"tables.{name}"
     if not isinstance(content, Mapping):
-        raise InputError(f"{where}: expected a section, found {content!r}")
+        raise InputError(where, f"expected a section, found {content!r}")
     columns: dict[str, Any] = dict(no_rows(name))
     like = TABLES[name](**columns)
     types: dict[str, type] = {each: type(value) for each, value in settings_of(like).items()}

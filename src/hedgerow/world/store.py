@@ -93,7 +93,7 @@ class WorldFile:
             self.header = WorldHeader.from_content(content)
             self._empty = {name: settings_from(name, tables.pop(name)) for name in TABLES if name in tables}
             for name in tables:
-                raise InputError(f"tables.{name}: unknown table; expected {', '.join(TABLES)}")
+                raise InputError(f"tables.{name}", f"unknown table; expected {', '.join(TABLES)}")
         except InputError as error:
             raise FileError(f"{toml}: {error}") from error
         self.tiles = _read_tiles(self.path / _TILES, crc32)

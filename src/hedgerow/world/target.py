@@ -62,7 +62,7 @@ class Target:
         if self.points is None:
             return self.scene.log_likelihood(beams, range_m, min_sigma_m=min_sigma_m, **options)
         if self.scene.n_elements > 0:
-            raise InputError("world: has points beside other elements, which 000 does not score; score each alone")
+            raise InputError("world", "has points beside other elements, which 000 does not score; score each alone")
         return self.points.log_likelihood(beams, range_m, min_sigma_m=min_sigma_m, **options)
 
     def crossings(self, beam: Beams, options: Options) -> Crossings:

@@ -41,10 +41,10 @@ class TiledWorld(ElementWorld):
     def __init__(self, path: str | Path, *, resident_tiles: int | None = None, max_bytes: int | None = None) -> None:
         """Read the settings and the list of tiles; see `load_world`."""
         if (resident_tiles is None) == (max_bytes is None):
-            raise InputError("resident_tiles, max_bytes: give one of the two")
+            raise InputError("resident_tiles, max_bytes", "give one of the two")
         budget = resident_tiles if resident_tiles is not None else max_bytes
         if budget is None or budget < 1:
-            raise InputError(f"resident_tiles, max_bytes: expected 1 or more, found {budget}")
+            raise InputError("resident_tiles, max_bytes", f"expected 1 or more, found {budget}")
         self._file = WorldFile(path)
         super().__init__(self._file.header, str(path))
         self._tiles = self._file.tiles
@@ -84,8 +84,9 @@ class TiledWorld(ElementWorld):
         if len(each) == 1:
             unit = "tiles" if self._cost.max() == 1 else "bytes"
             raise InputError(
-                f"world: a single beam needs {cost} {unit}, but only {self._budget} may be in memory; "
-                f"allow more, or fire with a lower max_range_m"
+                "world",
+                f"a single beam needs {cost} {unit}, but only {self._budget} may be in memory; "
+                f"allow more, or fire with a lower max_range_m",
             )
         direction = beams.direction[each]
         around = each[np.argsort(np.arctan2(direction[:, 1], direction[:, 0]), kind="stable")]

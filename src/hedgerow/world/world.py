@@ -136,7 +136,7 @@ class World(ABC):
         Raises:
             InputError: this world knows no densities; or the log has missing returns but no maximal range.
         """
-        raise InputError(f"world: a {type(self).__name__} does not know how likely a range is")
+        raise InputError("world", f"a {type(self).__name__} does not know how likely a range is")
 
     def with_vegetation(self, settings: VegetationSettings | None) -> Self:
         """Return this world with vegetation that scatters ranges (004); elements are shared.
@@ -159,7 +159,7 @@ class World(ABC):
             InputError: there is none.
         """
         remedy = "give a SceneWorld, or a learned world loaded whole"
-        raise InputError(f"world: a {type(self).__name__} has no scene to look for solid things in; {remedy}")
+        raise InputError("world", f"a {type(self).__name__} has no scene to look for solid things in; {remedy}")
 
     def _shot(
         self,
@@ -195,7 +195,7 @@ class World(ABC):
         if not wanted:
             return log
         if shot.sensor is None:
-            raise InputError("noise: is that of a sensor; name the sensor, or fire without noise")
+            raise InputError("noise", "is that of a sensor; name the sensor, or fire without noise")
         return shot.sensor.degrade(log, shot.seed)
 
     def _scattered(self, log: Log, settings: VegetationSettings, shot: Shot) -> Log:
@@ -269,4 +269,4 @@ class SceneWorld(World):
 def require_end_of_range(log: Log) -> None:
     """Raise InputError if the log has missing returns but no maximal range, so that "no return" would mean nothing."""
     if not np.isfinite(log.max_range_m) and not log.returns.hit.all():
-        raise InputError("log: has missing returns but no max_range_m; say within what range nothing came back")
+        raise InputError("log", "has missing returns but no max_range_m; say within what range nothing came back")

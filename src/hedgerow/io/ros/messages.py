@@ -147,7 +147,7 @@ class Messages:
         try:
             points = rows_of(fields, message.data, shape, steps, message.is_bigendian).ravel()
         except InputError as error:
-            raise InputError(f"PointCloud2: {error}") from None
+            raise InputError("PointCloud2", f"{error}") from None
         return Cloud(_stamp_ns(message.header), message.header.frame_id, points)
 
     def read_pose(self, data: bytes) -> tuple[list[float], list[float], int]:
@@ -166,19 +166,19 @@ class Messages:
     def _read(self, data: bytes, kind: str) -> Any:
         name = kind.rpartition("/")[2]
         if data[:2] not in _PLAIN_CDR or len(data) < 4:  # rosbags looks at the second byte alone
-            raise InputError(f"{name}: does not start like a CDR message, found {data[:4].hex(' ') or 'nothing'}")
+            raise InputError(name, f"does not start like a CDR message, found {data[:4].hex(' ') or 'nothing'}")
         from rosbags.serde import SerdeError
 
         try:
             return self._types.deserialize_cdr(data, kind)
         except (SerdeError, AssertionError, LookupError, ValueError, struct.error) as error:
-            raise InputError(f"{name}: its {len(data)} bytes are cut off or damaged; send it whole") from error
+            raise InputError(name, f"its {len(data)} bytes are cut off or damaged; send it whole") from error
 
     def _header(self, stamp_ns: int, frame: str) -> Any:
         seconds, nanoseconds = divmod(stamp_ns, _NS_PER_S)
         first = 0 if self._is_ros1 else -(1 << 31)
         if not first <= seconds < first + (1 << 32):
-            raise InputError(f"stamp_ns: {stamp_ns} ns does not fit into the 32 bits of seconds of a ROS message")
+            raise InputError("stamp_ns", f"{stamp_ns} ns does not fit into the 32 bits of seconds of a ROS message")
         stamp = self._make("builtin_interfaces/msg/Time", sec=seconds, nanosec=nanoseconds)
         more: dict[str, Any] = {"seq": self._sequence} if self._is_ros1 else {}
         self._sequence = (self._sequence + 1) % 2**32

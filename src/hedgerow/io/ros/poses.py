@@ -98,7 +98,7 @@ class PoseSource:
 
     def _from_tf(self, root: str, frame: str, start_ns: int, end_ns: int) -> Trajectory:
         if self._options.mount is not None:
-            raise InputError(f"mount: TF says where {frame!r} sits; leave it out, or choose a pose_topic")
+            raise InputError("mount", f"TF says where {frame!r} sits; leave it out, or choose a pose_topic")
         self.notes["poses"] = f"TF, {frame} in {root}"
         path = self._transforms.path(root, frame)
         if isinstance(path, Trajectory):

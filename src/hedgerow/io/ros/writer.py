@@ -70,7 +70,7 @@ class BagWriter(LogSink):
                 ROS can have, or the trajectory does not cover it.
         """
         if self._writer is None:
-            raise InputError(f"{self._path}: the writer is not open; use it in a with block")
+            raise InputError(f"{self._path}", "the writer is not open; use it in a with block")
         if len(log) and self._like is None:
             self._like = log[:0]
             self._begin(log)
@@ -126,8 +126,9 @@ class BagWriter(LogSink):
         path = self._trajectory
         if start_ns < path.start_ns or end_ns > path.end_ns:
             raise InputError(
-                f"trajectory: spans {path.start_ns} to {path.end_ns} ns, but sweep {sweep.beams.sweep[0]} is from "
-                f"{start_ns} to {end_ns} ns; give one that covers the log"
+                "trajectory",
+                f"spans {path.start_ns} to {path.end_ns} ns, but sweep {sweep.beams.sweep[0]} is from "
+                f"{start_ns} to {end_ns} ns; give one that covers the log",
             )
         ends[1] = min(int(ends[1]), path.end_ns)
         between = path.time_ns[(path.time_ns > start_ns) & (path.time_ns < end_ns)]
@@ -138,11 +139,11 @@ class BagWriter(LogSink):
         start_ns, end_ns = int(sweep.beams.time_ns.min()), int(sweep.beams.time_ns.max())
         if start_ns < 0 or end_ns >= _LATEST_NS:
             raise InputError(
-                f"time_ns: {start_ns} to {end_ns} is outside of what ROS can tell, 1970 to 2038; shift the log"
+                "time_ns", f"{start_ns} to {end_ns} is outside of what ROS can tell, 1970 to 2038; shift the log"
             )
         if start_ns <= self._last_ns:
             raise InputError(
-                f"time_ns: sweep {sweep.beams.sweep[0]} begins before the one before it ends; sort the sweeps"
+                "time_ns", f"sweep {sweep.beams.sweep[0]} begins before the one before it ends; sort the sweeps"
             )
         return start_ns, end_ns
 

@@ -125,5 +125,5 @@ def hold_out(parts: Parts, every: int, meter: Meter = no_meter) -> SplitLog:
     every = min(every, len(sweeps))
     held_out = sweeps[every - 1 :: every]
     if returned <= set(held_out.tolist()):
-        raise InputError("log: nothing returned in the sweeps that are not held out; there is nothing to learn from")
+        raise InputError("log", "nothing returned in the sweeps that are not held out; there is nothing to learn from")
     return SplitLog(parts, held_out, len(sweeps) - len(held_out), farthest_m + 1.0, meter)

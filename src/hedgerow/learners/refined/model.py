@@ -20,8 +20,9 @@ from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from hedgerow.base.parameters import NotNegative, Parameters, Positive
 from hedgerow.errors import InputError
 from hedgerow.learners.parts import Parts, Survey
 from hedgerow.learners.permeability import count
@@ -45,16 +46,11 @@ from hedgerow.learners.topdown import TopdownParameters, learn_topdown
 from hedgerow.learners.voxel import VoxelParameters, learn_voxel
 from hedgerow.world.elements import Gaussians, Law
 
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-
 _MAX_VALIDATIONS = 8  # during the descent
 
 
-class RefinedParameters(BaseModel):
+class RefinedParameters(Parameters):
     """How a refined world is learned."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     start: str = "topdown"
     """Model to start from: voxel, topdown, or the folder of a saved world of Gaussians. A saved refined world is
@@ -161,7 +157,7 @@ def load_start(path: str | Path) -> Gaussians:
     tables = WorldFile(path).read()
     gaussians = tables.get("gaussians")
     if not isinstance(gaussians, Gaussians) or len(tables) != 1:
-        raise InputError(f"start: {path} has {', '.join(tables)}; expected a world of Gaussians alone")
+        raise InputError("start", f"{path} has {', '.join(tables)}; expected a world of Gaussians alone")
     return gaussians
 
 
@@ -345,7 +341,7 @@ class Trainer:
         """Give the start the law and the limits asked for."""
         own = self.parameters
         if own.law == "permeability" and start.law != "permeability":
-            raise InputError(f"start: its elements stop beams by {start.law}; set law={start.law} too")
+            raise InputError("start", f"its elements stop beams by {start.law}; set law={start.law} too")
         covariance_m2 = floor_covariance(start.covariance_m2, own.min_sigma_m)
         adapted = replace(start, min_sigma_m=own.min_sigma_m, covariance_m2=covariance_m2)
         if start.law != "permeability":

@@ -8,19 +8,17 @@ leaves there is air.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
 
+from hedgerow.base.parameters import NotNegative, Parameters, Positive
 from hedgerow.world.elements import Gaussians
 
 if TYPE_CHECKING:
     from scipy.spatial import cKDTree
 
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 _N_NEAREST = 4
 """Number of elements whose mean is the width of a place."""
@@ -30,10 +28,8 @@ _FLAT = 4.0
 """A neighbourhood up to this many times as wide as thick is not flat; a sheet without thickness is entirely flat."""
 
 
-class PriorParameters(BaseModel):
+class PriorParameters(Parameters):
     """How strongly the neighbourhood of an element shapes it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     reach_m: Positive = 0.6
     """Radius of the neighbourhood of an element [m]."""

@@ -11,18 +11,17 @@ its extinction or depth grows by a factor exp(s): a step of 0.05 suits twigs and
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
 
 from hedgerow import _core
+from hedgerow.base.parameters import NotNegative, Parameters
 from hedgerow.learners.permeability import scene_of
 from hedgerow.log import Log
 from hedgerow.world.elements import Gaussians
 
-NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 _STEPS = float(1 << 20)
 
 N_PARAMETERS = 10
@@ -49,10 +48,8 @@ class RayModel:
         )
 
 
-class CostWeights(BaseModel):
+class CostWeights(Parameters):
     """What each fault of a simulation costs, in nats added to -log L; all 0: likelihood alone."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     error_nat_per_m: NotNegative = 1.0
     """Cost of a metre between the simulated and the measured range."""

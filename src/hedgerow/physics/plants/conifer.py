@@ -56,10 +56,10 @@ class ConiferParameters(WoodyParameters):
     @model_validator(mode="after")
     def _check_needles(self) -> Self:
         if self.whorl_spacing_m > 0.5 * (self.height_m - self.crown_base_m):
-            raise InputError(f"whorl_spacing_m: {self.whorl_spacing_m:g} is more than half the depth of the crown")
+            raise InputError("whorl_spacing_m", f"{self.whorl_spacing_m:g} is more than half the depth of the crown")
         n = self.foliage_m2 * self.detail / (self.needle_length_m * self.needle_width_m / 2)
         if n > MAX_STEMS:
-            raise InputError(f"needle_length_m: gives {n:.3g} needles; expected at most {MAX_STEMS:,}")
+            raise InputError("needle_length_m", f"gives {n:.3g} needles; expected at most {MAX_STEMS:,}")
         return self
 
 

@@ -43,7 +43,7 @@ class PatchParameters(PlantParameters):
     def _check(self) -> Self:
         n = self.density_per_m2 * self.area_m2
         if n > MAX_STEMS:
-            raise InputError(f"density_per_m2: gives {n:.3g} stems in one patch; expected at most {MAX_STEMS:,}")
+            raise InputError("density_per_m2", f"gives {n:.3g} stems in one patch; expected at most {MAX_STEMS:,}")
         return self
 
     def feet_m(self, rng: np.random.Generator) -> Array:

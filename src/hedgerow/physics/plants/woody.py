@@ -59,8 +59,9 @@ class WoodyParameters(PlantParameters):
     def _check_crown(self) -> Self:
         if self.crown_base_m >= 0.95 * self.height_m:
             raise InputError(
-                f"crown_base_m: is {self.crown_base_m:g}, not clearly below height_m, {self.height_m:g}; "
-                f"expected less than {0.95 * self.height_m:g}"
+                "crown_base_m",
+                f"is {self.crown_base_m:g}, not clearly below height_m, {self.height_m:g}; "
+                f"expected less than {0.95 * self.height_m:g}",
             )
         return self
 
@@ -79,7 +80,7 @@ class LeafyParameters(WoodyParameters):
     def _check_leaves(self) -> Self:
         n = self.foliage_m2 * self.detail / (self.leaf_length_m**2 * self.leaf_width / 2)
         if n > MAX_STEMS:
-            raise InputError(f"leaf_length_m: gives {n:.3g} leaves; expected at most {MAX_STEMS:,}")
+            raise InputError("leaf_length_m", f"gives {n:.3g} leaves; expected at most {MAX_STEMS:,}")
         return self
 
     @property

@@ -53,11 +53,11 @@ class TerrainSpec(StrictParameters):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.kind == "raster" and self.file is None:
-            raise InputError("file: missing; a raster needs one")
+            raise InputError("file", "missing; a raster needs one")
         if self.kind != "raster" and self.size_m is None:
-            raise InputError("size_m: missing; expected the extent in x and y [m]")
+            raise InputError("size_m", "missing; expected the extent in x and y [m]")
         if self.kind != "raster" and self.file is not None:
-            raise InputError(f"file: only a raster has one, but kind is {self.kind}")
+            raise InputError("file", f"only a raster has one, but kind is {self.kind}")
         return self
 
 

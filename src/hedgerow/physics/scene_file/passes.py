@@ -32,14 +32,14 @@ def make_pass(spec: PassSpec, terrain: Terrain, trail: Polyline | None) -> Traje
         xy = arc.centre_m + arc.radius_m * np.stack([np.cos(bearing), np.sin(bearing)], axis=1)
         step_s = arc.radius_m * abs(bearing[1] - bearing[0]) / spec.speed_mps
         if step_s == 0:
-            raise InputError("arc: from_deg and to_deg are the same; expected an angle between them")
+            raise InputError("arc", "from_deg and to_deg are the same; expected an angle between them")
         return _trajectory(step_s * np.arange(len(xy)), xy, bearing + np.pi, spec, terrain)
     line = trail if spec.waypoints_m is None else Polyline(spec.waypoints_m, smooth=spec.smooth)
     if line is None:
-        raise InputError("along_trail: the scene has no trail")
+        raise InputError("along_trail", "the scene has no trail")
     end_m = min(line.length_m, spec.to_m or np.inf)
     if end_m <= spec.from_m:
-        raise InputError(f"from_m: the way is only {line.length_m:.1f} m long")
+        raise InputError("from_m", f"the way is only {line.length_m:.1f} m long")
     way = np.linspace(spec.from_m, end_m, max(2, int(np.ceil((end_m - spec.from_m) / _STEP_M)) + 1))
     yaw = np.unwrap(line.heading_rad(way))
     xy = line.at(way) + spec.offset_m * np.stack([-np.sin(yaw), np.cos(yaw)], axis=1)
@@ -52,7 +52,7 @@ def _trajectory(time_s: Array, xy: Array, yaw: Array, spec: PassSpec, terrain: T
         outside = ~terrain.contains(*xy.T)
         if outside.any():
             x, y = xy[np.flatnonzero(outside)[0]]
-            raise InputError(f"follow_terrain: the way leaves the terrain at ({x:.1f}, {y:.1f})")
+            raise InputError("follow_terrain", f"the way leaves the terrain at ({x:.1f}, {y:.1f})")
         ground, slope = _under_wheels(terrain, xy, yaw)
         z = z + ground
         pitch = -np.arctan(slope) if spec.pitch else pitch  # REP 103: a positive pitch looks down

@@ -75,13 +75,13 @@ class ScatterSpec(StrictParameters):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if (self.density_per_m2 is None) == (self.count is None):
-            raise InputError("density_per_m2: give either density_per_m2 or count")
+            raise InputError("density_per_m2", "give either density_per_m2 or count")
         if self.box_m is not None and self.polygon_m is not None:
-            raise InputError("polygon_m: give either polygon_m or box_m")
+            raise InputError("polygon_m", "give either polygon_m or box_m")
         if self.box_m is not None and not (self.box_m[0] < self.box_m[2] and self.box_m[1] < self.box_m[3]):
-            raise InputError(f"box_m: {self.box_m} has no area; expected least x, least y, largest x, largest y")
+            raise InputError("box_m", f"{self.box_m} has no area; expected least x, least y, largest x, largest y")
         for name in ("slope_deg", "trail_distance_m", "scale", "yaw_deg"):
             span = getattr(self, name)
             if span is not None and span[0] > span[1]:
-                raise InputError(f"{name}: {span[0]:g} is above {span[1]:g}; expected from and to")
+                raise InputError(name, f"{span[0]:g} is above {span[1]:g}; expected from and to")
         return self

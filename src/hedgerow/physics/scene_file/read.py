@@ -119,7 +119,7 @@ def _found(name_or_path: str | Path) -> Traversable:
         near = difflib.get_close_matches(str(name_or_path), names, n=2)
         guess = f"did you mean {' or '.join(near)}? " if near else ""
         raise InputError(
-            f"scene: '{name_or_path}' is no file and no shipped scene; {guess}there are {', '.join(names)}"
+            "scene", f"'{name_or_path}' is no file and no shipped scene; {guess}there are {', '.join(names)}"
         )
     return _shipped() / f"{name_or_path}.toml"
 
@@ -146,7 +146,7 @@ def _field(content: dict[str, Any], name: str) -> str:
     if "." in name or first in content or first in ("seed", "sensor", "about"):
         return name
     known = ", ".join(_names(parameters)) or "no parameters"
-    raise InputError(f"set: the scene has no parameter '{name}'; it has {known}; other fields go by their full path")
+    raise InputError("set", f"the scene has no parameter '{name}'; it has {known}; other fields go by their full path")
 
 
 def _names(parameters: Any) -> list[str]:
@@ -160,7 +160,7 @@ def _put(content: dict[str, Any], place: str, value: Any) -> None:
     for table in tables:
         here = cast("dict[str, Any]", here).setdefault(table, {})
         if not isinstance(here, dict):
-            raise InputError(f"set: '{place}' leads through {table}, which is no table")
+            raise InputError("set", f"'{place}' leads through {table}, which is no table")
     here[last] = value
 
 

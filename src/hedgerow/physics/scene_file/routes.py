@@ -63,7 +63,7 @@ class PassSpec(StrictParameters):
         given = [name for name, value in ways.items() if value is not None] + ["along_trail"] * self.along_trail
         if len(given) != 1:
             found = " and ".join(given) or "none"
-            raise InputError(f"waypoints_m: give one of waypoints_m, along_trail, arc and standing_m; found {found}")
+            raise InputError("waypoints_m", f"give one of waypoints_m, along_trail, arc and standing_m; found {found}")
         if self.to_m is not None and self.to_m <= self.from_m:
-            raise InputError(f"to_m: {self.to_m:g} is not beyond from_m, {self.from_m:g}")
+            raise InputError("to_m", f"{self.to_m:g} is not beyond from_m, {self.from_m:g}")
         return self

@@ -157,8 +157,8 @@ class WallSpec(StrictParameters):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.closed and len(self.path_m) < 3:
-            raise InputError(f"path_m: {len(self.path_m)} corners; a closed wall has at least 3")
+            raise InputError("path_m", f"{len(self.path_m)} corners; a closed wall has at least 3")
         corners = [*self.path_m, self.path_m[0]] if self.closed else self.path_m
         if any(a == b for a, b in pairwise(corners)):
-            raise InputError("path_m: a corner comes twice in a row")
+            raise InputError("path_m", "a corner comes twice in a row")
         return self

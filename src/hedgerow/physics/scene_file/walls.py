@@ -22,7 +22,7 @@ def wall_mesh(spec: WallSpec, terrain: Terrain) -> Mesh:
     outside = ~terrain.contains(*corners.T)
     if outside.any():
         row = int(np.flatnonzero(outside)[0])
-        raise InputError(f"path_m: corner {row}, ({corners[row, 0]:g}, {corners[row, 1]:g}), lies off the terrain")
+        raise InputError("path_m", f"corner {row}, ({corners[row, 0]:g}, {corners[row, 1]:g}), lies off the terrain")
     return joined(*[_leg(a, b, spec, terrain) for a, b in pairwise(corners)])
 
 

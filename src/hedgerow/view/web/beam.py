@@ -93,7 +93,7 @@ def look(stage: Stage, at: BeamAt) -> BeamView:
     real = None if own is None else stage.sweep(0 if own.is_fired else at.layer, at.sweep)
     if real is None or not 0 <= at.row < len(real):
         n = 0 if real is None else len(real)
-        raise InputError(f"beam {at.row}: sweep {at.sweep} has {n} beams, numbered from 0")
+        raise InputError(f"beam {at.row}", f"sweep {at.sweep} has {n} beams, numbered from 0")
     beams = real.beams
     measured: dict[str, float] = {}
     density: dict[str, RangeDensity] = {}

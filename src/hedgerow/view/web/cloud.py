@@ -87,7 +87,7 @@ def _beam_value(stage: Stage, compared: int | None, number: int, quantity: Quant
     if quantity not in ("range error", "log-likelihood"):
         return None
     if not compared:
-        raise InputError(f"{quantity}: needs a simulation of the first log; give a world or its log as well")
+        raise InputError(f"{quantity}", "needs a simulation of the first log; give a world or its log as well")
     return (stage.range_error if quantity == "range error" else stage.log_likelihood)(compared, number)
 
 

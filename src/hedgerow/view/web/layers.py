@@ -100,4 +100,4 @@ def named_apart(layers: list[Layer]) -> list[Layer]:
 def require_sweeps(layer: Layer) -> None:
     """Raise InputError if a log is empty."""
     if len(layer.sweeps) == 0:
-        raise InputError(f"{layer.name}: has no beams; there is nothing to see")
+        raise InputError(f"{layer.name}", "has no beams; there is nothing to see")

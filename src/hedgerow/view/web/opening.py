@@ -48,7 +48,7 @@ def open_stage(
         InputError: a log has no beams, or nothing was given.
     """
     if not paths:
-        raise InputError("view: name at least one log, world or scene")
+        raise InputError("view", "name at least one log, world or scene")
     kinds = [(path, require_kind(path, SHOWN, "view")) for path in map(Path, paths)]  # before anything slow
     places = [open_place(path, "view") for path, kind in kinds if kind == "scene"]
     logs = [_log(path, options or {}) for path, kind in kinds if kind == "log"]
@@ -66,7 +66,7 @@ def _own_drive(place: Place, seed: int, progress: "Stages | None") -> Layer:
     """Return the layer of the scene's own sensor along the scene's first trajectory."""
     sensor = place.sensor(None)
     if place.plan is None or not place.plan.file.trajectories:
-        raise InputError(f"{place.name}: the scene names no trajectory; give a log whose beams to fire at it")
+        raise InputError(f"{place.name}", "the scene names no trajectory; give a log whose beams to fire at it")
     world, trajectories, _ = place.open(sensor, progress=progress)
     return driven(place.name, simulate(world, sensor, next(iter(trajectories.values())), seed=seed))
 

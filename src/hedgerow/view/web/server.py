@@ -61,7 +61,7 @@ def url_of(server: "ViserServer") -> str:
 def _free_port(host: str, port: int) -> int:
     """Return a port that can be listened at: viser would silently take another one, or hang on a wrong address."""
     if not 0 <= port <= 65535:
-        raise InputError(f"--port {port}: expected 0 (any) to 65535")
+        raise InputError(f"--port {port}", "expected 0 (any) to 65535")
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as asyncio does, or the last run blocks us
@@ -70,13 +70,15 @@ def _free_port(host: str, port: int) -> int:
             return int(probe.getsockname()[1])
     except socket.gaierror:
         raise InputError(
-            f"--host {host}: no such address; expected 127.0.0.1, 0.0.0.0 or one of this machine"
+            f"--host {host}", "no such address; expected 127.0.0.1, 0.0.0.0 or one of this machine"
         ) from None
     except PermissionError:
-        raise InputError(f"--port {port}: not allowed here; take one above 1023") from None
+        raise InputError(f"--port {port}", "not allowed here; take one above 1023") from None
     except OSError as error:
         if error.errno in _NOT_HERE:
-            raise InputError(f"--host {host}: not an address of this machine; expected 127.0.0.1 or 0.0.0.0") from None
+            raise InputError(
+                f"--host {host}", "not an address of this machine; expected 127.0.0.1 or 0.0.0.0"
+            ) from None
         raise _taken(port) from None
 
 

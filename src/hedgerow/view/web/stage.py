@@ -122,7 +122,7 @@ class Stage:
         layer, real = self.layers[simulated], self.sweep(0, number)
         world = layer.world
         if world is None or not world.has_likelihood or real is None:
-            raise InputError(f"{layer.name}: has no densities; learned worlds do")
+            raise InputError(f"{layer.name}", "has no densities; learned worlds do")
         return self._values.get(("likelihood", simulated, number), lambda: world.log_likelihood(real))
 
 
