@@ -36,7 +36,7 @@ def test_a_learned_world_fires_as_the_scene_of_its_tables():
     for name in ("range_m", "intensity", "label", "element"):
         assert getattr(log.returns, name).tobytes() == getattr(hits, name).tobytes()
     assert log.metadata["seed"] == 5
-    assert log.metadata["world"] == "test"
+    assert log.metadata["world"]["kind"] == "test"
 
 
 def test_elements_are_numbered_triangles_gaussians_points_whatever_the_order_of_the_tables():

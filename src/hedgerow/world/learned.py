@@ -210,6 +210,7 @@ class LearnedWorld(ElementWorld):
         from hedgerow.world.store import save_world
 
         save_world(path, self.header, self.tables, self.size())
+        self.path = str(path)
 
     @property
     def scene(self) -> Scene:
