@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -98,7 +99,7 @@ def test_numbers_of_labels_stay_uniform_behind_many_elements_that_let_the_ray_pa
     assert_uniform(_core.draw_label_numbers(3, pulse[passed], pulse[passed] * 0), 64)
 
 
-def beam_arrays(n=4):
+def beam_arrays(n=4) -> dict[str, Any]:
     direction = np.zeros((n, 3), dtype=np.float32)
     direction[:, 0] = 1
     return {
@@ -111,7 +112,7 @@ def beam_arrays(n=4):
     }
 
 
-FIRE = {"min_range_m": 0.0, "max_range_m": 10.0, "seed": 0, "threads": 0, "progress": None}
+FIRE: dict[str, Any] = {"min_range_m": 0.0, "max_range_m": 10.0, "seed": 0, "threads": 0, "progress": None}
 
 
 @pytest.mark.parametrize(
@@ -137,12 +138,14 @@ def test_results_are_fresh_arrays_and_inputs_are_not_copied():
     first = _core.Scene().fire(**beams, **FIRE)
     second = _core.Scene().fire(**beams, **FIRE)
     assert first[0].ctypes.data != second[0].ctypes.data
-    assert first[0].flags.owndata or first[0].base.flags.owndata
+    base = first[0].base
+    assert first[0].flags.owndata or (base is not None and base.flags.owndata)
 
 
 def test_progress_counts_up_to_the_number_of_beams():
     done = []
-    _core.Scene().fire(**beam_arrays(5_000_000), **(FIRE | {"progress": done.append}))
+    reporting: dict[str, Any] = FIRE | {"progress": done.append}
+    _core.Scene().fire(**beam_arrays(5_000_000), **reporting)
     assert done == sorted(done)
     assert len(done) > 1
     assert done[-1] == 5_000_000
@@ -152,8 +155,9 @@ def test_an_error_in_the_progress_call_stops_the_work_and_comes_through():
     def refuse(done):
         raise RuntimeError(f"stop at {done}")
 
+    reporting: dict[str, Any] = FIRE | {"progress": refuse}
     with pytest.raises(RuntimeError, match="stop at"):
-        _core.Scene().fire(**beam_arrays(100), **(FIRE | {"progress": refuse}))
+        _core.Scene().fire(**beam_arrays(100), **reporting)
 
 
 def test_other_python_threads_run_during_a_firing():
@@ -195,6 +199,7 @@ except KeyboardInterrupt:
 @pytest.mark.skipif(os.name == "nt", reason="sends SIGINT")
 def test_ctrl_c_stops_a_long_firing_between_batches():
     child = subprocess.Popen([sys.executable, "-c", ENDLESS], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
     assert child.stdout.readline() == "ready\n"
     time.sleep(0.5)
     child.send_signal(signal.SIGINT)
