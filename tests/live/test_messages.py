@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages as bytes: rosbags, an independent reader and writer of ROS 2 messages, agrees with ours."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -29,7 +31,7 @@ def some_points(n, seed=0):
 @given(st.integers(0, 40), st.integers(0, (1 << 31) * 10**9 - 1), st.text(max_size=9).filter(lambda t: "\0" not in t))
 def test_rosbags_reads_the_cloud_that_we_write(n, stamp_ns, frame_id):
     points = some_points(n)
-    cloud = ROS.deserialize_cdr(encode(points, stamp_ns, frame_id), POINT_CLOUD2)
+    cloud: Any = ROS.deserialize_cdr(encode(points, stamp_ns, frame_id), POINT_CLOUD2)
     assert cloud.header.stamp.sec * 10**9 + cloud.header.stamp.nanosec == stamp_ns
     assert cloud.header.frame_id == frame_id
     assert (cloud.height, cloud.width, cloud.point_step, cloud.row_step) == (1, n, 22, 22 * n)
@@ -56,7 +58,7 @@ def test_a_cloud_comes_back_as_it_was(n):
 
 
 def test_a_foreign_cloud_is_read_whatever_its_fields():
-    message = ROS.deserialize_cdr(encode(some_points(6), 7, "lidar"), POINT_CLOUD2)
+    message: Any = ROS.deserialize_cdr(encode(some_points(6), 7, "lidar"), POINT_CLOUD2)
     kept = [message.fields[i] for i in (2, 4)]  # z and ring, in rows of three
     message.fields, message.height, message.width, message.row_step = kept, 2, 3, 66
     cloud = decode(bytes(ROS.serialize_cdr(message, POINT_CLOUD2)))
@@ -82,7 +84,8 @@ def test_bytes_that_are_no_cloud_are_refused_or_read_but_never_crash(noise, at):
 
 
 def test_rosbags_reads_the_transform_that_we_write():
-    [placed] = ROS.deserialize_cdr(encode_transform(POSE, 3_000_000_004, "map", "lidar"), TF_MESSAGE).transforms
+    message: Any = ROS.deserialize_cdr(encode_transform(POSE, 3_000_000_004, "map", "lidar"), TF_MESSAGE)
+    [placed] = message.transforms
     assert (placed.header.frame_id, placed.child_frame_id) == ("map", "lidar")
     assert (placed.header.stamp.sec, placed.header.stamp.nanosec) == (3, 4)
     move, turn = placed.transform.translation, placed.transform.rotation
@@ -92,7 +95,7 @@ def test_rosbags_reads_the_transform_that_we_write():
 
 @pytest.mark.parametrize("little_endian", [True, False])
 def test_a_pose_of_rosbags_is_read(little_endian):
-    message = ROS.deserialize_cdr(encode_pose(POSE, 3_000_000_004, "map"), POSE_STAMPED)
+    message: Any = ROS.deserialize_cdr(encode_pose(POSE, 3_000_000_004, "map"), POSE_STAMPED)
     data = bytes(ROS.serialize_cdr(message, POSE_STAMPED, little_endian=little_endian))
     position_m, quaternion, stamp_ns = decode_pose(data)
     assert position_m == POSE.position_m.tolist() and quaternion == POSE.quaternion_xyzw.tolist()
