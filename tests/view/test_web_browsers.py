@@ -39,7 +39,7 @@ class Server:
 @pytest.fixture
 def watched():
     server, pace, changes = Server(), Pace(), []
-    return server, pace, Browsers(server, pace, lambda: changes.append(1)), changes
+    return server, pace, Browsers(server, pace, lambda: changes.append(1)), changes  # pyright: ignore[reportArgumentType]  # a stand-in
 
 
 def until(fact):
