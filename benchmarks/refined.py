@@ -10,6 +10,7 @@ from hedgerow.learners.quality import QualityCounter
 from hedgerow.learners.ray_sums import RayCounter, RayModel
 from hedgerow.learners.verdict import QualityWeights
 from hedgerow.reproduce.mobile import OFFROAD, record
+from hedgerow.world.elements import Gaussians
 
 N_SWEEPS = 8
 SPLIT_POINTS = 272  # topdown then has as many elements as refined uses of its budget
@@ -30,6 +31,7 @@ def results():
     first, second, topdown, coarse, refined = worlds()
     model = RayModel(first.min_range_m, first.max_range_m, 0.001)
     gaussians = refined.tables["gaussians"]
+    assert isinstance(gaussians, Gaussians)
     rounds, steps = RayCounter((gaussians,), model), QualityCounter(gaussians, model, QualityWeights())
     round_s, step_s, topdown_s, coarse_s, refined_s = best_seconds(
         lambda: rounds.sums(first),
