@@ -9,7 +9,7 @@ import time
 from functools import cache
 from pathlib import Path
 
-import hedgerow_raw
+import hedgerow_raw  # pyright: ignore[reportMissingImports]  # built by run.py
 import numpy as np
 import sites
 from measure import Result, at_least, best_seconds
@@ -71,7 +71,9 @@ def results():
     far_m = sensor().max_range_m
     out = np.empty(len(direction), np.float32)
     world = PhysicsWorld(scene, BeamSettings(sub_rays=SUB_RAYS))
-    hits = world.fire_detailed(beams, sensor=sensor(), sub_rays=True).sub_rays.range_m[order].ravel()
+    traced = world.fire_detailed(beams, sensor=sensor(), sub_rays=True).sub_rays
+    assert traced is not None
+    hits = traced.range_m[order].ravel()
     hedgerow_raw.trace8_at(address, origin, direction, far_m, THREADS, out)
     seen = (out < far_m) & (out > sensor().min_range_m)
     agree = np.mean(np.abs(np.where(seen, out, 0) - np.where(np.isfinite(hits), hits, 0)) < 0.01)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Firing at half a million permeable Gaussians: against single rays, against the clock, and over threads."""
 
-import hedgerow_raw
+import hedgerow_raw  # pyright: ignore[reportMissingImports]  # built by run.py
 import numpy as np
 import sites
 from measure import at_least, best_seconds

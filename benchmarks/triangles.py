@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Firing at triangles: against a raw Embree packet loop on the same rays, and against trimesh with embreex."""
 
-import hedgerow_raw
+import hedgerow_raw  # pyright: ignore[reportMissingImports]  # built by run.py
 import numpy as np
 import sites
 from measure import at_least, best_seconds

@@ -106,6 +106,7 @@ def main():
     command += ["--points-moving", asked.points_moving] if asked.points_moving is not None else []
     running = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
+        assert running.stdout is not None
         url = running.stdout.readline().split()[1]
         with tempfile.TemporaryDirectory() as folder, Browser(Path(folder)) as browser:
             browser.send("Page.addScriptToEvaluateOnNewDocument", source=COUNT)

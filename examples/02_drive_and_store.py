@@ -19,5 +19,5 @@ with tempfile.TemporaryDirectory() as folder:
             writer.append(world.fire(beams, seed=7, sensor=sensor))
 
     middle = hr.read_log(path, sweeps=range(4, 6))
-    print(f"{len(hr.open_log(path)):,} pulses stored in {path.stat().st_size / 1e6:.1f} MB")
+    print(f"{hr.open_log(path).n_beams:,} pulses stored in {path.stat().st_size / 1e6:.1f} MB")
     print(f"sweeps 4 and 5: {len(middle):,} pulses, {len(middle.points()):,} points")

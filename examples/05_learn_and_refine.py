@@ -20,5 +20,5 @@ worlds = {
 }
 scores = hr.compare(held_back, worlds, seed=7)
 print(scores.table().to_markdown())
-unlikely = {name: scores[name]["nll"] for name in worlds}
-print(f"{min(unlikely, key=unlikely.get)} finds the sweeps held back most likely")
+unlikely = {name: scores[name]["nll"] or 0.0 for name in worlds}
+print(f"{min(unlikely, key=lambda name: unlikely[name])} finds the sweeps held back most likely")

@@ -26,7 +26,7 @@ world = hr.learn(log, "hybrid")
 real = drive.read([held_back])
 scores = hr.compare(real, world, seed=7)
 print(f"sweep {held_back}, which it has not seen: {scores['hits_found']:.1%} of the hits found", end=", ")
-print(f"half of the beams within {scores['beam_error_median_m'] * 100:.0f} cm")
+print(f"half of the beams within {scores['beam_error_median_m']:.2f} m")
 
 sensor = hr.Sensor.named("os1-64")
 place = hr.Pose(real.beams.origin_m.mean(axis=0))

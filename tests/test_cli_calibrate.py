@@ -35,6 +35,7 @@ def test_calibrate_prints_a_table_and_writes_settings(drive, tmp_path):
     assert "measured" in done.stdout and "800" in done.stdout and "nothing was simulated" in done.stdout
     settings = VegetationSettings.load(tmp_path / "hedge.toml")
     assert settings.labels == (70,)
+    assert isinstance(settings.sigma_m, float)
     assert abs(settings.sigma_m - 0.5) < 0.08  # five standard errors of 800 returns, 0.5 / sqrt(1600) each, and a bit
 
 

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,9 +37,10 @@ def long_log(tmp_path_factory):
     with open_sink(path) as sink:
         for number in range(N_SWEEPS):
             time_ns = number * 100_000_000 + np.arange(N_PULSES) * 1_000
-            columns = {"time_ns": time_ns, "sweep": np.full(N_PULSES, number, np.int32)}
+            columns: dict[str, Any] = {"time_ns": time_ns, "sweep": np.full(N_PULSES, number, np.int32)}
             columns["pulse"] = np.arange(N_PULSES) + number * N_PULSES
-            sink.append(hr.Log(hr.Beams(**(sweep.beams.columns() | columns)), sweep.returns, "vlp-16", 0.0, 60.0))
+            columns = sweep.beams.columns() | columns
+            sink.append(hr.Log(hr.Beams(**columns), sweep.returns, "vlp-16", 0.0, 60.0))
     return path
 
 

@@ -117,7 +117,7 @@ def test_bad_poses_are_refused(make, message):
 
 
 def test_positions_are_interpolated_linearly():
-    trajectory = Trajectory(np.array([0, 10, 30]), [[0, 0, 0], [1, 2, 3], [1, 2, 13]], [[0, 0, 0, 1]] * 3)
+    trajectory = Trajectory(np.array([0, 10, 30]), [[0, 0, 0], [1, 2, 3], [1, 2, 13]], [[0, 0, 0, 1]] * 3)  # pyright: ignore[reportArgumentType]  # lists are converted
     position_m, _ = trajectory.at(np.array([0, 5, 10, 15, 30]))
     assert_allclose(position_m, [[0, 0, 0], [0.5, 1, 1.5], [1, 2, 3], [1, 2, 5.5], [1, 2, 13]], atol=1e-15)
 
@@ -146,14 +146,14 @@ def test_interpolation_agrees_with_scipy():
 def test_antipodal_quaternions_are_the_same_rotation_and_the_short_way_is_taken():
     end = Pose.from_xyz_rpy((0, 0, 0), (0, 0, 0.5)).quaternion_xyzw
     for sign in (1, -1):
-        trajectory = Trajectory([0, 2], np.zeros((2, 3)), [[0, 0, 0, 1], sign * end])
+        trajectory = Trajectory([0, 2], np.zeros((2, 3)), [[0, 0, 0, 1], sign * end])  # pyright: ignore[reportArgumentType]  # lists are converted
         assert_allclose(trajectory.pose_at(1).matrix(), Pose.from_xyz_rpy((0, 0, 0), (0, 0, 0.25)).matrix(), atol=1e-15)
 
 
 @pytest.mark.parametrize("turn_rad", [0, 1e-300, 1e-12, 1e-9, 1e-7, 3e-6, 1e-4])
 def test_tiny_turns_are_interpolated_to_the_last_digits(turn_rad):
     q = [[0, 0, 0, 1], [0, 0, np.sin(turn_rad / 2), np.cos(turn_rad / 2)]]
-    _, quaternion = Trajectory([0, 4], np.zeros((2, 3)), q).at(np.array([1]))
+    _, quaternion = Trajectory([0, 4], np.zeros((2, 3)), q).at(np.array([1]))  # pyright: ignore[reportArgumentType]  # lists are converted
     assert_allclose(quaternion[0, 2], np.sin(turn_rad / 8), rtol=1e-9)
     assert_allclose(np.linalg.norm(quaternion), 1, atol=1e-15)
 
@@ -178,7 +178,7 @@ def test_moving_the_map_moves_the_interpolated_poses(pose, seed):
 
 def test_nanoseconds_of_unix_times_are_told_apart():
     start = 1_700_000_000 * SECOND
-    trajectory = Trajectory([start, start + 4], [[0, 0, 0], [4, 0, 0]], [[0, 0, 0, 1]] * 2)
+    trajectory = Trajectory([start, start + 4], [[0, 0, 0], [4, 0, 0]], [[0, 0, 0, 1]] * 2)  # pyright: ignore[reportArgumentType]  # lists are converted
     assert_array_equal(trajectory.at(start + np.arange(5))[0][:, 0], [0, 1, 2, 3, 4])
 
 
@@ -196,7 +196,7 @@ def test_mount_is_chained_on_the_inside():
 
 
 def test_times_outside_are_refused_naming_them():
-    trajectory = Trajectory([10, 20], np.zeros((2, 3)), [[0, 0, 0, 1]] * 2)
+    trajectory = Trajectory([10, 20], np.zeros((2, 3)), [[0, 0, 0, 1]] * 2)  # pyright: ignore[reportArgumentType]  # lists are converted
     with pytest.raises(InputError, match=r"time_ns: 2 of 3 times lie outside .* first is 9 ns; it spans 10 to 20 ns"):
         trajectory.at(np.array([15, 9, 21]))
 
@@ -208,7 +208,7 @@ def test_no_times_give_no_poses():
 
 
 def test_a_single_pose_holds_at_its_own_time_only():
-    trajectory = Trajectory([5], [[1, 2, 3]], [[0, 0, 0, 1]])
+    trajectory = Trajectory([5], [[1, 2, 3]], [[0, 0, 0, 1]])  # pyright: ignore[reportArgumentType]  # lists are converted
     assert_array_equal(trajectory.at(np.array([5, 5]))[0], [[1, 2, 3], [1, 2, 3]])
     with pytest.raises(InputError, match=r"outside"):
         trajectory.at(np.array([6]))
@@ -234,7 +234,7 @@ def test_bad_trajectories_are_refused_naming_the_row(change, message):
 
 
 def test_rounded_quaternions_are_made_exact():
-    rounded = np.round(random_quaternions(20, 8), 4)
+    rounded = np.asarray(random_quaternions(20, 8), np.float64).round(4)
     trajectory = Trajectory(np.arange(20), np.zeros((20, 3)), rounded)
     assert_allclose(np.linalg.norm(trajectory.quaternion_xyzw, axis=1), 1, atol=1e-15)
 

@@ -21,7 +21,7 @@ INF, NAN = np.inf, np.nan
 
 def test_arrays_keep_the_types_of_the_contract():
     log = make_log()
-    types = {name: column.dtype for name, column in log.beams.columns().items()}
+    types = {name: np.asarray(column).dtype for name, column in log.beams.columns().items()}
     assert types == {
         "origin_m": np.float64,
         "direction": np.float32,
@@ -31,6 +31,7 @@ def test_arrays_keep_the_types_of_the_contract():
         "pulse": np.int64,
     }
     assert log.returns.range_m.dtype == np.float32
+    assert log.returns.label is not None
     assert log.returns.label.dtype == np.uint16
 
 
@@ -45,7 +46,7 @@ def test_stored_arrays_are_read_only_and_the_callers_array_stays_writeable():
 
 def test_fields_cannot_be_replaced_in_place():
     with pytest.raises(FrozenInstanceError):
-        make_log().sensor = "other"
+        make_log().sensor = "other"  # pyright: ignore[reportAttributeAccessIssue]  # wrong on purpose
 
 
 def test_constructor_refuses_another_type_naming_the_field():
@@ -55,7 +56,7 @@ def test_constructor_refuses_another_type_naming_the_field():
 
 def test_constructor_refuses_a_list_and_points_to_from_arrays():
     with pytest.raises(InputError, match=r"range_m: expected a NumPy array, found list; from_arrays"):
-        Returns([1.0])
+        Returns([1.0])  # pyright: ignore[reportArgumentType]  # wrong on purpose
 
 
 @pytest.mark.parametrize(
@@ -118,7 +119,7 @@ def test_two_equal_returns_are_in_order():
 def test_one_column_of_ranges_is_single_return_data():
     returns = Returns.from_arrays(ranges=[[1], [INF]], intensities=[[3], [4]])
     assert returns.range_m.shape == (2,)
-    assert_array_equal(returns.intensity, np.float32([3, NAN]))
+    assert_array_equal(returns.intensity, np.array([3, NAN], np.float32))
 
 
 def test_constructor_refuses_one_column_of_ranges():
@@ -128,21 +129,21 @@ def test_constructor_refuses_one_column_of_ranges():
 
 def test_what_stands_beside_a_missing_return_is_blanked():
     returns = Returns.from_arrays(ranges=[[1, 2], [3, INF]], intensities=[[5, 6], [7, 8]], labels=[[5, 6], [7, 8]])
-    assert_array_equal(returns.intensity, np.float32([[5, 6], [7, NAN]]))
+    assert_array_equal(returns.intensity, np.array([[5, 6], [7, NAN]], np.float32))
     assert_array_equal(returns.label, [[5, 6], [7, 0]])
 
 
 @pytest.mark.parametrize(
     ("field", "value", "blank"),
     [
-        ("intensity", np.float32([1, 2]), "nan"),
-        ("label", np.uint16([1, 2]), "0"),
-        ("element", np.int64([1, 2]), "-1"),
+        ("intensity", np.array([1, 2], np.float32), "nan"),
+        ("label", np.array([1, 2], np.uint16), "0"),
+        ("element", np.array([1, 2], np.int64), "-1"),
     ],
 )
 def test_constructor_refuses_values_beside_a_missing_return(field, value, blank):
     with pytest.raises(InputError, match=f"{field}: row 1 is 2.* without a return; expected {blank} there"):
-        Returns(np.float32([1, INF]), **{field: value})
+        Returns(np.array([1, INF], np.float32), **{field: value})
 
 
 def test_intensities_of_another_shape_are_refused():
@@ -181,7 +182,7 @@ def test_log_from_lists():
     assert_array_equal(log.beams.ring, [3, 4])
     assert_array_equal(log.beams.sweep, [7, 7])
     assert_array_equal(log.beams.pulse, [0, 1])
-    assert_array_equal(log.returns.intensity, np.float32([0.5, NAN]))
+    assert_array_equal(log.returns.intensity, np.array([0.5, NAN], np.float32))
     assert_array_equal(log.returns.label, [1, 0])
     assert (log.sensor, log.min_range_m, log.max_range_m) == ("mine", 1.0, 50.0)
     assert_array_equal(log.map_origin_m, [1, 2, 3])

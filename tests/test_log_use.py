@@ -32,6 +32,7 @@ def test_every_way_to_index_agrees_with_numpy(data):
     assert_array_equal(chosen.beams.pulse, expected)
     assert_array_equal(chosen.beams.origin_m, log.beams.origin_m[expected])
     assert_array_equal(chosen.returns.range_m, log.returns.range_m[expected])
+    assert log.returns.label is not None
     assert_array_equal(chosen.returns.label, log.returns.label[expected])
 
 
@@ -85,7 +86,7 @@ def test_select_by_sweep_and_ring():
 
 def test_selecting_by_a_fraction_is_refused():
     with pytest.raises(InputError, match=r"selected numbers: row 0 is 0.5"):
-        make_log().select(sweep=[0.5])
+        make_log().select(sweep=[0.5])  # pyright: ignore[reportArgumentType]  # wrong on purpose
 
 
 @given(st.lists(st.integers(-3, 3), max_size=20))
@@ -176,6 +177,7 @@ def test_labels_follow_the_points():
     log = Log.from_arrays(
         origins=[0, 0, 0], directions=AXES, ranges=[[1, 2], [INF, INF], [3, INF]], labels=[[1, 2], [3, 4], [5, 6]]
     )
+    assert log.returns.label is not None
     assert_array_equal(log.returns.label[log.returns.hit], [1, 2, 5])
 
 

@@ -56,6 +56,7 @@ def test_the_code_of_the_readme_runs(tmp_path):
 
 def test_tables_of_sensors_and_formats_are_those_of_the_code():
     spec = importlib.util.spec_from_file_location("readme_tables", ROOT / "tools" / "readme_tables.py")
+    assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     assert module.with_tables(README) == README, "run python tools/readme_tables.py"
@@ -78,8 +79,9 @@ def test_table_of_commands_has_every_command():
 @pytest.mark.parametrize("model", ["hybrid", "refined"])
 def test_figures_of_fidelity_are_those_of_the_page_on_fidelity(name, model):
     fidelity = (ROOT / "docs" / "fidelity.md").read_text(encoding="utf-8")
-    table = re.search(rf"--only {name}\n.*?\n(\|.*?)\n\n", fidelity, flags=re.DOTALL)[1]
-    rows = [[cell.strip(" *") for cell in line.split("|")[1:-1]] for line in table.splitlines()]
+    table = re.search(rf"--only {name}\n.*?\n(\|.*?)\n\n", fidelity, flags=re.DOTALL)
+    assert table is not None
+    rows = [[cell.strip(" *") for cell in line.split("|")[1:-1]] for line in table[1].splitlines()]
     column = rows[0].index(model)
     measured = {row[0]: row[column] for row in rows}
     labels = ("Hits found [%]", "Misses found [%]", "Beam error, median [cm]", "Cloud to cloud, worse way [cm]")
@@ -101,8 +103,9 @@ def test_links_lead_to_files(page):
 def test_every_command_of_the_page_on_own_logs_does_what_it_says(tmp_path):
     text = (ROOT / "docs" / "your_own_log.md").read_text(encoding="utf-8")
     (tmp_path / "2011_09_26").symlink_to(DRIVE.resolve())
-    poses = re.search(r"\$ cat way.tum\n((?:    [#\d].*\n)+)", text)[1]
-    (tmp_path / "way.tum").write_text("".join(line.strip() + "\n" for line in poses.splitlines()))
+    poses = re.search(r"\$ cat way.tum\n((?:    [#\d].*\n)+)", text)
+    assert poses is not None
+    (tmp_path / "way.tum").write_text("".join(line.strip() + "\n" for line in poses[1].splitlines()))
     commands = re.findall(r"^    \$ hedgerow (.*)\n((?:    [^$].*\n)*)", text, flags=re.M)
     assert len(commands) == 8
     for words, promised in commands:

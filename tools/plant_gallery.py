@@ -74,9 +74,11 @@ def meadow(width_px: int, height_px: int, samples: int):
         y = 3 * np.sin(x / 14) + rng.choice([-1, 1], n) * rng.uniform(nearest_m, 40, n)
         scene.place(plant, upright(ground, x, y, rng))
     print(f"meadow: {scene.n_elements:,} triangles, copies counted")
-    size = {"width_px": width_px, "height_px": height_px, "fov_deg": 62}
     eye = (-34.0, 3 * np.sin(-34 / 14) - 1.0, float(ground.height_m(-34, -4)) + 2.4)
-    return picture(scene, eye, (0, 0, 0.6), **size, colours=COLOURS, samples=samples, sun_azimuth_deg=120)
+    return picture(
+        scene, eye, (0, 0, 0.6), width_px=width_px, height_px=height_px, fov_deg=62,
+        colours=COLOURS, samples=samples, sun_azimuth_deg=120,
+    )  # fmt: skip
 
 
 def on_slope(ground: Terrain, x, y):
@@ -102,7 +104,7 @@ def main() -> None:
     """Draw the picture."""
     from PIL import Image
 
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("path", type=Path)
     parser.add_argument("--samples", type=int, default=16, help="beams per pixel")
     parser.add_argument("--colours", type=int, default=256, help="of the picture, 2 to 256")

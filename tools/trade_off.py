@@ -28,6 +28,7 @@ from hedgerow.learners.refined.score import CostWeights
 from hedgerow.reproduce import mobile
 from hedgerow.reproduce.course import Course
 from hedgerow.reproduce.markdown import markdown_table
+from hedgerow.world.elements import Gaussians, Points, Triangles
 
 LOST_HIT_NAT = (0.3, 1.0, 3.0, 9.0)
 SCENE_LOST_HIT_NAT = (9.0, 30.0, 100.0)  # in the scenes, a model finds more hits than the usual 9 nats do
@@ -67,11 +68,13 @@ def matched(hits: float, ours: Iterable[tuple[float, Found]]) -> list[tuple[floa
 
 def transparent(world: hr.LearnedWorld, factor: float) -> hr.LearnedWorld:
     """Multiply the depths of all Gaussians by a factor."""
-    gaussians = world.tables["gaussians"]
-    scaled = replace(gaussians, stop=(gaussians.stop * factor).astype(np.float32))
-    others = (table for name, table in world.tables.items() if name != "gaussians")
-    limits_m = {"min_range_m": world.header.min_range_m, "max_range_m": world.header.max_range_m}
-    return hr.LearnedWorld(scaled, *others, kind="refined", **limits_m)
+    tables = [
+        replace(table, stop=(table.stop * factor).astype(np.float32)) if isinstance(table, Gaussians) else table
+        for table in world.tables.values()
+        if isinstance(table, Gaussians | Triangles | Points)
+    ]
+    header = world.header
+    return hr.LearnedWorld(*tables, kind="refined", min_range_m=header.min_range_m, max_range_m=header.max_range_m)
 
 
 def return_shares(site: mobile.Site) -> NDArray[np.float64]:

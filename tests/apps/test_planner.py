@@ -48,6 +48,7 @@ def test_random_grids_cost_what_dijkstra_says(seed):
     if np.isinf(expected):
         assert found is None
         return
+    assert found is not None
     assert found.cost == pytest.approx(expected, rel=1e-12)  # sums of 40 numbers in another order
     assert cost_of(weight, found.cells) == pytest.approx(found.cost, rel=1e-12)
     assert (tuple(found.cells[0]), tuple(found.cells[-1])) == (start, goal)
@@ -57,12 +58,14 @@ def test_some_of_the_random_grids_have_a_way_and_it_costs_the_same_back():
     rng = np.random.default_rng(5)
     weight = rng.uniform(1, 50, (30, 30))
     there, back = plan(weight, (0, 0), (29, 17)), plan(weight, (29, 17), (0, 0))
+    assert there is not None and back is not None
     assert there.cost == pytest.approx(back.cost, rel=1e-12)
     assert len(there.cells) >= 30
 
 
 def test_open_ground_is_crossed_by_the_octile_distance():
     found = plan(np.full((50, 80), 3.0), (10, 5), (30, 65))
+    assert found is not None
     assert found.cost == pytest.approx(3 * (40 + 20 * np.sqrt(2)))
     assert len(found.cells) == 61
 
@@ -72,6 +75,7 @@ def test_a_wall_is_driven_around_through_its_gap():
     weight[10, :] = np.inf
     weight[10, 18] = 1
     found = plan(weight, (0, 2), (20, 2))
+    assert found is not None
     assert [10, 18] in found.cells.tolist()
 
 
@@ -88,12 +92,14 @@ def test_a_blocked_goal_cannot_be_reached_but_a_blocked_start_can_be_left():
     weight[4, 4] = np.inf
     assert plan(weight, (0, 0), (4, 4)) is None
     left = plan(weight, (4, 4), (4, 8))
+    assert left is not None
     assert len(left.cells) == 5
     assert left.cost == 4
 
 
 def test_start_and_goal_in_one_cell_cost_nothing():
     found = plan(np.ones((5, 5)), (2, 3), (2, 3))
+    assert found is not None
     assert found.cells.tolist() == [[2, 3]]
     assert found.cost == 0
 

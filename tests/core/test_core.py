@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 import weakref
+from typing import Any
 
 import numpy as np
 import pytest
@@ -100,7 +101,7 @@ def test_numbers_of_labels_stay_uniform_behind_many_elements_that_let_the_ray_pa
     assert_uniform(_core.draw_label_numbers(3, pulse[passed], pulse[passed] * 0), 64)
 
 
-def beam_arrays(n=4):
+def beam_arrays(n=4) -> dict[str, Any]:
     direction = np.zeros((n, 3), dtype=np.float32)
     direction[:, 0] = 1
     return {
@@ -168,6 +169,7 @@ def test_an_error_in_the_progress_call_stops_the_work_and_comes_through():
     def refuse(done):
         raise RuntimeError(f"stop at {done}")
 
+    reporting: dict[str, Any] = FIRE | {"progress": refuse}
     with pytest.raises(RuntimeError, match="stop at"):
         _core.Scene().fire(_core.BeamArrays(**beam_arrays(100)), **(FIRE | {"progress": refuse}))
 
@@ -214,6 +216,7 @@ except KeyboardInterrupt:
 @pytest.mark.skipif(os.name == "nt", reason="sends SIGINT")
 def test_ctrl_c_stops_a_long_firing_between_batches():
     child = subprocess.Popen([sys.executable, "-c", ENDLESS], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
     assert child.stdout.readline() == "ready\n"
     time.sleep(0.5)
     child.send_signal(signal.SIGINT)

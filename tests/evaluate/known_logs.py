@@ -2,6 +2,7 @@
 """Small logs with known answers, for the tests of metrics."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.stats import norm
 
 from hedgerow import Log, Returns, World
@@ -14,7 +15,9 @@ def fan_directions(n, spread_deg=20.0):
     return np.c_[np.cos(azimuth), np.sin(azimuth), np.zeros(n)]
 
 
-def log_of(ranges, directions=None, origins=(0.0, 0.0, 0.0), sweeps=0, max_range_m=100.0, **more):
+def log_of(
+    ranges, directions=None, origins: ArrayLike = (0.0, 0.0, 0.0), sweeps: ArrayLike = 0, max_range_m=100.0, **more
+):
     """A log of given first ranges; by default a fan of beams from the origin."""
     ranges = np.asarray(ranges, dtype=np.float64)
     directions = fan_directions(len(ranges)) if directions is None else directions

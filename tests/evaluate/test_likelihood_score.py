@@ -75,7 +75,8 @@ def test_the_outlier_share_is_a_setting():
 def test_impossible_beams_keep_the_score_and_its_json_finite():
     real = log_of([90.0, np.inf, 5.0])
     scores = compare(real, Knows(sigma_m=1e-3))
-    assert np.isfinite(scores["nll"])
+    nll = scores["nll"]
+    assert nll is not None and np.isfinite(nll)
     json.loads(scores.to_json(), parse_constant=lambda text: pytest.fail(f"JSON holds {text}"))
 
 

@@ -66,9 +66,9 @@ def test_html_escapes_names():
 
 
 def test_rich_prints_every_row():
-    console = Console(width=200, file=StringIO())
-    console.print(compare(drive(), drive()).table().to_rich())
-    text = console.file.getvalue()
+    out = StringIO()
+    Console(width=200, file=out).print(compare(drive(), drive()).table().to_rich())
+    text = out.getvalue()
     assert "Hits found [%]" in text and "100.0" in text and "1,800 beams" in text
 
 
@@ -103,4 +103,4 @@ def test_unknown_names_are_refused():
 def test_scores_cannot_be_changed():
     scores = compare(log_of([20.0]), NormalWorld())
     with pytest.raises(AttributeError):
-        scores.n_beams = 3
+        scores.n_beams = 3  # pyright: ignore[reportAttributeAccessIssue]  # wrong on purpose

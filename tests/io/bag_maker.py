@@ -55,25 +55,26 @@ class Maker:
         """rows: structured array, (N,) or (height, width)."""
         rows = np.atleast_2d(rows)
         offsets, at = [], 0
-        for name in rows.dtype.names:
+        names = rows.dtype.names or ()
+        for name in names:
             offsets.append(at)
             at += rows.dtype[name].itemsize + pad
         packed = np.zeros(
             rows.shape,
             {
-                "names": rows.dtype.names,
-                "formats": [rows.dtype[n] for n in rows.dtype.names],
+                "names": list(names),
+                "formats": [rows.dtype[n] for n in names],
                 "offsets": offsets,
                 "itemsize": at,
             },
         )
-        for name in rows.dtype.names:
+        for name in names:
             packed[name] = rows[name]
         fields = [
             self.make(
                 "sensor_msgs/PointField", name=name, offset=offset, datatype=CODE[rows.dtype[name].str[1:]], count=1
             )
-            for name, offset in zip(rows.dtype.names, offsets, strict=True)
+            for name, offset in zip(names, offsets, strict=True)
         ]
         message = self.make(
             "sensor_msgs/PointCloud2",

@@ -3,8 +3,10 @@
 
 import json
 import struct
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 HDL_32E, VLP_16, VLP_32C, VLS_128 = 0x21, 0x22, 0x28, 0xA1
 HDL_64E = 0  # its packets have something else where others tell the model
@@ -15,7 +17,9 @@ STRONGEST, DUAL = 0x37, 0x39
 START_NS = 1_700_000_000_000_000_000
 
 
-def velodyne_payload(azimuth, distance, intensity=None, time_us=0, mode=STRONGEST, model=VLP_16, flag=0xEEFF) -> bytes:
+def velodyne_payload(
+    azimuth, distance, intensity=None, time_us=0, mode=STRONGEST, model=VLP_16, flag: ArrayLike = 0xEEFF
+) -> bytes:
     """12 azimuths [0.01 degrees], (12, 32) distances in steps and intensities; one flag, or one for each block."""
     flags = np.broadcast_to(flag, 12)
     distance = np.asarray(distance)
@@ -56,9 +60,9 @@ def velodyne_drive(
         distance = rng.integers(500, 20_000, (12, 32)) * (rng.random((12, 32)) >= miss) * (flags != 0)[:, None]
         intensity = rng.integers(0, 256, (12, 32))
         time_ns = START_NS + round(number * n_columns * block_us * 1e3)
-        told = (mode, model) if status is None else status[number % len(status)]
+        kind, value = (mode, model) if status is None else status[number % len(status)]
         time_us = int(time_ns // 1000 % 3_600_000_000)
-        payload = velodyne_payload(azimuth, distance, intensity, time_us, *told, flags)
+        payload = velodyne_payload(azimuth, distance, intensity, time_us, kind, value, flags)
         found.append((time_ns + host_shift_ns, payload))
     return found
 
@@ -179,7 +183,7 @@ def velodyne_pcap(path, **options):
 PIXEL = {"LEGACY": 12, "RNG19_RFL8_SIG16_NIR16": 12, "RNG19_RFL8_SIG16_NIR16_DUAL": 16, "RNG15_RFL8_NIR8": 4}
 
 
-def ouster_metadata(profile="RNG19_RFL8_SIG16_NIR16", n_pixels=4, n_columns=64, sections=False):
+def ouster_metadata(profile="RNG19_RFL8_SIG16_NIR16", n_pixels=4, n_columns=64, sections=False) -> dict[str, Any]:
     angles = {
         "beam_altitude_angles": np.linspace(15, -15, n_pixels).tolist(),
         "beam_azimuth_angles": [3.0 - 2 * (k % 4) for k in range(n_pixels)],

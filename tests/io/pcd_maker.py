@@ -44,6 +44,7 @@ def write_pcd(path, rows):
     packed = np.zeros(rows.shape, [(name, rows.dtype[name]) for name in rows.dtype.names])
     for name in rows.dtype.names:
         packed[name] = rows[name]
+    assert packed.dtype.names is not None
     kinds = [packed.dtype[name] for name in packed.dtype.names]
     head = [
         "VERSION .7",

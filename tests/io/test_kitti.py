@@ -33,6 +33,7 @@ def test_raw_points_are_placed_by_the_pose_of_their_own_instant(tmp_path):
     assert_allclose(log.beams.origin_m[:, 0] - log.beams.origin_m[0, 0], east_m - east_m[0], atol=1e-8)
     moved = log.points() - cloud[:, :3]
     assert_allclose(moved - log.beams.origin_m, 0, atol=1e-5)  # float32 ranges and directions at 28 m
+    assert log.returns.intensity is not None
     assert_allclose(log.returns.intensity, cloud[:, 3])
     assert (log.sensor, log.max_range_m, log.metadata["motion"]) == ("hdl-64e-s2", 80.0, "raw")
 
@@ -54,6 +55,7 @@ def test_compensated_points_get_the_origin_of_their_own_instant(tmp_path):
     assert_allclose(log.points(), cloud[:, :3] + [1, 0, 0], atol=1e-5)
     share = (log.beams.time_ns - 50_000_000) / 1e8
     assert_allclose(log.beams.origin_m, np.column_stack([0.5 + share, 0 * share, 0 * share]), atol=1e-6)
+    assert log.returns.label is not None
     assert log.returns.label.tolist() == list(range(30))  # without the instance
     assert log.metadata["motion"] == "compensated"
     raw = read_log(sequence, 1, elevation_bias_deg=0, recover="no", compensated=False)
@@ -64,7 +66,7 @@ def test_compensated_points_get_the_origin_of_their_own_instant(tmp_path):
 def test_trajectory_option_replaces_the_poses(tmp_path):
     drive = make_raw(tmp_path)
     shutil.rmtree(drive / "oxts")
-    poses = hr.Trajectory.from_poses([1317042272.0, 1317042273.0], [hr.Pose(), hr.Pose((10.0, 0, 0))])
+    poses = hr.Trajectory.from_poses([1317042272.0, 1317042273.0], [hr.Pose(), hr.Pose((10.0, 0, 0))])  # pyright: ignore[reportArgumentType]  # tuples are converted
     log = read_log(drive, 0, trajectory=poses, mount=[0, 0, 2, 0, 0, 0], recover="no")
     assert_allclose(log.beams.origin_m[:, 2], 2)
     assert_allclose(log.beams.origin_m[:, 0], (log.beams.time_ns - 1317042272_000000000) / 1e8, atol=1e-6)
@@ -84,8 +86,8 @@ def test_written_sequence_is_plain_kitti(tmp_path, log_maker):
         mine = np.column_stack([in_map, cloud[:, 3], label])
         hit = sweep.returns.hit
         theirs = np.column_stack([sweep.points(), sweep.returns.intensity[hit], sweep.returns.label[hit]])
-        by_intensity = [rows[np.argsort(rows[:, 3])] for rows in (mine, theirs)]
-        assert_allclose(*by_intensity, atol=0.02)  # float32 at the 10 km between the random origins steps by 1 mm
+        ours, read = (rows[np.argsort(rows[:, 3])] for rows in (theirs, mine))
+        assert_allclose(read, ours, atol=0.02)  # float32 at the 10 km between the random origins steps by 1 mm
         stamp = float((tmp_path / "seq/times.txt").read_text().split()[number])
         assert sweep.beams.time_s.min() <= stamp <= sweep.beams.time_s.max()
 

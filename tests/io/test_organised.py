@@ -2,6 +2,7 @@
 """Organised clouds: empty cells become missing returns that point where the lidar did."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import hedgerow as hr
 from hedgerow.errors import FileError
 
 BSD = Path(__file__).resolve().parents[3] / "shared" / "data" / "ouster_bsd"
-STANDING = {"static": True}
+STANDING: dict[str, Any] = {"static": True}
 
 
 def read(tmp_path, rows, **options):

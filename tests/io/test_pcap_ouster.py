@@ -42,6 +42,7 @@ def test_every_profile_gives_back_what_was_packed(tmp_path, profile, sections):
         found = grid(log.returns.first_m, (4, 64))
         expected = np.where(turns[number] > 0, turns[number] * 1e-3, np.inf)
         np.testing.assert_allclose(found, expected, rtol=1e-6)
+        assert log.returns.intensity is not None
         intensity = log.returns.intensity if log.returns.n_per_pulse == 1 else log.returns.intensity[:, 0]
         column = np.tile(np.arange(64), (4, 1))
         np.testing.assert_array_equal(grid(intensity, (4, 64))[turns[number] > 0], column[turns[number] > 0])
@@ -125,6 +126,7 @@ def test_real_captures_equal_what_ousters_library_made_of_them(file, arrays):
         np.testing.assert_allclose(found[..., k], metres[k], rtol=1e-6)  # float32
     np.testing.assert_allclose(grid(log.beams.direction, shape), expected["dir"].reshape(*shape, 3), atol=1e-7)
     np.testing.assert_allclose(grid(log.beams.origin_m, shape), expected["org"].reshape(*shape, 3), atol=1e-8)
+    assert log.returns.intensity is not None
     one = log.returns.intensity if log.returns.n_per_pulse == 1 else log.returns.intensity[:, 0]
     first = (told[0] > 0) & (metres[0] == told[0] * 1e-3)
     np.testing.assert_array_equal(grid(one, shape)[first], expected["refl"][0][first])

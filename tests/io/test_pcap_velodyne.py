@@ -85,6 +85,7 @@ def compare_with_decoder(path):
     ours, mine = log.points(), np.nonzero(hit)[0]
     assert len(xyz) == len(ours)
     assert np.array_equal(log.beams.ring[mine], theirs["ring"])
+    assert log.returns.intensity is not None
     assert np.array_equal(log.returns.intensity[hit], theirs["intensity"])
     off = ours - xyz
     # Both place a laser between the azimuths of two blocks, they to 0.01 degrees and with the speed of another block.
@@ -171,6 +172,7 @@ def test_a_lost_packet_does_not_shift_the_calibration():
     payloads = [bytes(1204) + bytes(told) for told in status * 2]
     del payloads[700]  # tells a byte of one of the first lasers; the text is whole only when it comes again
     found = Calibration.told(payloads)
+    assert found is not None
     assert [round(np.rad2deg(laser.vert_correction) * 100) for laser in found.lasers] == lasers[:, 0].tolist()
     assert Calibration.told(payloads[: len(status)]) is None
     changed = bytearray(b"".join(payloads[len(status) :]))
@@ -200,6 +202,7 @@ def test_distance_zero_is_a_beam_without_a_return(tmp_path):
     raw = np.frombuffer(b"".join(payload for _, payload in velodyne_drive(5, miss=0.4)), np.uint8).reshape(5, 1206)
     steps = raw[:, :1200].reshape(-1, 100)[:, 4:].reshape(-1, 3)[:, :2].copy().view("<u2")[:, 0]
     np.testing.assert_array_equal(log.returns.range_m, np.where(steps > 0, steps * 0.002, np.inf).astype(np.float32))
+    assert log.returns.intensity is not None
     assert np.isnan(log.returns.intensity[steps == 0]).all()
 
 

@@ -55,8 +55,9 @@ def test_points_of_a_laser_show_its_elevation_height_and_sideways_distance():
 def test_order_of_the_points_shows_the_rings(standing):
     log, points, order = standing
     ring = split_rings(points, 64)
+    assert ring is not None
     assert np.array_equal(63 - ring, log.beams.ring[log.returns.hit][order])
-    assert split_rings(np.random.default_rng(0).permutation(points), 64) is None
+    assert split_rings(points[np.random.default_rng(0).permutation(len(points))], 64) is None
     assert split_rings(points, 32) is None
 
 
@@ -137,6 +138,7 @@ def test_real_drive_written_and_read_again_keeps_its_misses(tmp_path, format):
 @pytest.mark.skipif(not DRIVE.is_dir(), reason="needs the recording in ../shared/data")
 def test_real_sweep_agrees_with_what_its_curators_found():
     spec = importlib.util.spec_from_file_location("load", DATA / "kitti_0005" / "load.py")
+    assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     curated = module.Log(str(DATA / "kitti_0005"))

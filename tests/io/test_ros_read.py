@@ -3,6 +3,7 @@
 
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ import hedgerow as hr
 from hedgerow import rotation
 from hedgerow.errors import FileError
 
-STANDING = {"static": True}
+STANDING: dict[str, Any] = {"static": True}
 
 
 def in_map(stamp_ns, xyz, time_s):
@@ -58,9 +59,10 @@ def test_times_of_every_driver_are_understood(tmp_path, kind, fields):
         rows[axis] = np.random.default_rng(1).uniform(1, 20, 20)
     rows["ring"] = np.arange(20)
     late_ns = np.arange(20) * 5_000_000 + 123_000
-    if "time" in rows.dtype.names:
+    names = rows.dtype.names or ()
+    if "time" in names:
         rows["time"] = late_ns * 1e-9
-    elif "t" in rows.dtype.names:
+    elif "t" in names:
         rows["t"] = late_ns
     else:
         rows["timestamp"] = (START_NS + late_ns) * 1e-9
@@ -116,7 +118,7 @@ def test_poses_without_tf_take_the_mount_that_is_said(tmp_path):
 
 def test_a_trajectory_file_and_standing_still_come_before_the_bags_poses(tmp_path):
     path = drive("mcap").write(tmp_path)
-    line = hr.Trajectory.from_poses([START_NS - 10**9, START_NS + 10**9], [hr.Pose([0, 0, 9])] * 2)
+    line = hr.Trajectory.from_poses([START_NS - 10**9, START_NS + 10**9], [hr.Pose([0, 0, 9])] * 2)  # pyright: ignore[reportArgumentType]  # lists are converted
     hr.io.write_trajectory(line, tmp_path / "poses.tum")
     assert hr.read_log(path, trajectory=tmp_path / "poses.tum").beams.origin_m[:, 2].tolist() == [9.0] * 150
     assert np.abs(hr.read_log(path, **STANDING).beams.origin_m).max() == 0
@@ -159,7 +161,7 @@ def test_velodyne_packets_on_a_topic_equal_the_same_in_a_capture(tmp_path, kind)
 
 @pytest.mark.parametrize("name, model", [("vls-128", VLS_128), ("hdl-64e-s2", HDL_64E)])
 def test_packets_of_many_lasers_on_a_topic_equal_the_same_in_a_capture(tmp_path, name, model):
-    told = {"status": hdl_64e_status()[0]} if model == HDL_64E else {}
+    told: dict[str, Any] = {"status": hdl_64e_status()[0]} if model == HDL_64E else {}
     more = {"metadata": tmp_path / "unit.yaml"} if model == HDL_64E else {}
     hdl_64e_calibration(tmp_path / "unit.yaml")
     maker = Maker("mcap")
@@ -197,7 +199,7 @@ def test_nan_points_are_left_out(tmp_path):
     maker.cloud(rows, START_NS)
     source = hr.open_log(maker.write(tmp_path), **STANDING)
     assert len(source.read()) == 48
-    assert source.n_left_out == 2
+    assert source.n_left_out == 2  # pyright: ignore[reportAttributeAccessIssue]  # not every source counts them
 
 
 @pytest.mark.parametrize("name", ["hdl-32e", "os1-64"])

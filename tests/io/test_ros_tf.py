@@ -39,6 +39,7 @@ def test_a_chain_of_two_moving_and_two_fixed_links_is_the_product_of_their_matri
     tree.add(message(7, "mast", "lidar", lidar), is_static=False)  # told once
     assert tree.root("lidar", None) == "map"
     found = tree.path("map", "lidar")
+    assert isinstance(found, hr.Trajectory)
     assert (found.start_ns, found.end_ns) == (500, 4000)  # what both cover
     for stamp in found.time_ns.tolist():
         outer = hr.Trajectory.from_poses(list(slow), list(slow.values())).pose_at(stamp)
@@ -52,7 +53,9 @@ def test_nothing_that_moves_is_a_pose_and_no_map():
     tree, first, second = Transforms("bag"), random_pose(rng), random_pose(rng)
     tree.add(message(0, "base", "mast", first), is_static=True)
     tree.add(message(0, "mast", "lidar", second), is_static=True)
-    np.testing.assert_allclose(tree.path("base", "lidar").matrix(), first.matrix() @ second.matrix(), atol=1e-12)
+    still = tree.path("base", "lidar")
+    assert isinstance(still, hr.Pose)
+    np.testing.assert_allclose(still.matrix(), first.matrix() @ second.matrix(), atol=1e-12)
     assert tree.root("lidar", None) is None
     assert tree.root("lidar", "base") == "base"
     tree.add(message(0, "world", "base", first), is_static=True)

@@ -2,6 +2,7 @@
 """Bags that Hedgerow writes, read by others: the mcap package with its own decoder of ROS 2, a parser of ROS 1 bags."""
 
 import json
+from typing import Any
 
 import bag_parser
 import numpy as np
@@ -26,7 +27,7 @@ def sample(n_returns=1, label=False):
     n = 400
     time_ns = 1_000_000_000 + np.arange(n) * 900_000
     position, turn = DRIVE.at(time_ns)
-    angle = np.arange(n) * 0.1
+    angle = np.arange(n, dtype=np.float64) * 0.1
     unit = np.stack([np.cos(angle), np.sin(angle), 0 * angle], axis=1)
     ranges = np.sort(rng.uniform(1, 40, (n, n_returns)).astype(np.float32), axis=1)
     ranges[rng.random(n) < 0.3] = np.inf
@@ -84,7 +85,7 @@ def _plain(content):
         ]
     if hasattr(content, "point_step"):
         kinds = {7: "<f4", 4: "<u2"}
-        layout = {
+        layout: Any = {
             "names": [each.name for each in content.fields],
             "formats": [kinds[each.datatype] for each in content.fields],
             "offsets": [each.offset for each in content.fields],
@@ -111,6 +112,7 @@ def test_others_read_the_clouds_and_the_frames(tmp_path, suffix):
         assert (stamp, frame) == (sweep.beams.time_ns[0], "lidar")
         assert list(rows.dtype.names) == NAMES
         hit = sweep.returns.hit
+        assert sweep.returns.intensity is not None
         np.testing.assert_array_equal(rows["intensity"], sweep.returns.intensity[hit])
         np.testing.assert_array_equal(rows["ring"], sweep.beams.ring[hit])
         time_ns = stamp + np.rint(rows["time"].astype(np.float64) * 1e9).astype(np.int64)
@@ -199,7 +201,7 @@ def test_an_error_leaves_what_was_there(tmp_path, suffix):
 
 def test_times_that_ros_cannot_tell_are_refused(tmp_path):
     log = sample()
-    columns = log.beams.columns() | {"time_ns": log.beams.time_ns - 2 * 10**9}
+    columns: dict[str, Any] = log.beams.columns() | {"time_ns": log.beams.time_ns - 2 * 10**9}
     early = hr.Log(hr.Beams(**columns), log.returns, "x", 0.5, 60.0)
     with pytest.raises(InputError, match="outside of what ROS can tell, 1970 to 2038; shift the log"):
         hr.write_log(early, tmp_path / "x.mcap")

@@ -38,7 +38,7 @@ def test_stamps_are_read_to_the_nanosecond(tmp_path):
 
 
 def test_times_before_zero_are_written_exactly(tmp_path):
-    trajectory = Trajectory([-1, 0, 5], np.zeros((3, 3)), [[0, 0, 0, 1]] * 3)
+    trajectory = Trajectory([-1, 0, 5], np.zeros((3, 3)), [[0, 0, 0, 1]] * 3)  # pyright: ignore[reportArgumentType]  # lists are converted
     write_trajectory(trajectory, tmp_path / "x.tum")
     assert (tmp_path / "x.tum").read_text().splitlines()[1].startswith("-0.000000001 ")
     assert read_trajectory(tmp_path / "x.tum").equal(trajectory)

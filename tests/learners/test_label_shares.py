@@ -14,6 +14,7 @@ from hedgerow.learners.statistics import VoxelStatistics
 from hedgerow.learners.surface import SurfaceParameters, surface_of
 from hedgerow.learners.topdown import TopdownParameters, learn_topdown
 from hedgerow.learners.voxel import VoxelParameters, learn_voxel
+from hedgerow.world.elements import Gaussians, Triangles
 
 FALSE_ALARM = 1e-6  # per test; every seed below is fixed, so a pass stays a pass
 
@@ -36,11 +37,14 @@ def test_shares_in_one_voxel_come_back_from_log_to_world_to_file_to_returns(tmp_
     learned = hr.learn(log_of_points(points, labels=label), "voxel", side_m=2.0)
     learned.save(tmp_path / "x.world")
     world = hr.load_world(tmp_path / "x.world")
-    (counts,) = (table.label for table in world.tables.values())
+    table = world.tables["gaussians"]
+    assert list(world.tables) == ["gaussians"] and isinstance(table, Gaussians)
+    counts = table.label
     assert_array_equal(counts.first, [0, 3])
     assert_array_equal(counts.label, [4, 9, 70])
     assert_array_equal(counts.count, [600, 300, 100])
     fired = world.fire(hr.Beams.from_arrays(origins=(-5, 1, 1), directions=np.tile([1.0, 0, 0], (100_000, 1))), seed=1)
+    assert fired.returns.label is not None
     drawn = fired.returns.label[fired.returns.hit]
     assert len(drawn) > 50_000
     found = [np.sum(drawn == each) for each in (4, 9, 70)]
@@ -51,6 +55,7 @@ def test_shares_in_one_voxel_come_back_from_log_to_world_to_file_to_returns(tmp_
 @pytest.mark.parametrize("model", VOLUMES)
 def test_no_labelled_point_is_lost_however_the_log_is_cut(model):
     log = random_log(np.random.default_rng(1), 1500)
+    assert log.returns.label is not None
     labels = log.returns.label[log.returns.hit]
     whole = VOLUMES[model](lambda: [log])
     assert whole.label.mixed().any()
@@ -110,8 +115,10 @@ def test_a_hybrid_world_of_a_labelled_lane_carries_histograms_in_both_tables():
     )
     tables = hr.learn(log, "hybrid").tables
     for name, (often, seldom), share in (("triangles", (72, 40), 0.7), ("gaussians", (70, 71), 0.8)):
-        total = totals(tables[name].label)
-        assert tables[name].label.mixed().mean() > 0.5
+        table = tables[name]
+        assert isinstance(table, Triangles | Gaussians)
+        total = totals(table.label)
+        assert table.label.mixed().mean() > 0.5
         # The two kinds of elements take few points of each other; 0.05 is ten standard errors of 3000 points.
         assert abs(total[often] / (total[often] + total[seldom]) - share) < 0.05
         assert (total[often] + total[seldom]) / total.sum() > 0.8

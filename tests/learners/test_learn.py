@@ -7,6 +7,7 @@ from lane import lane_trajectory, lane_world
 
 import hedgerow as hr
 from hedgerow.learners.models import MODELS
+from hedgerow.world.elements import Gaussians
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +31,7 @@ def test_every_model_learns_fires_scores_and_comes_back_from_the_disk(model, lan
     y = lane.beams.origin_m[:, 1] + lane.beams.direction[:, 1] * np.where(both, lane.returns.range_m, 0)
     ground = both & (lane.returns.label == 72) & (lane.returns.range_m < 10) & (np.abs(y) < 2)
     assert np.median(np.abs(fired.returns.range_m[ground] - lane.returns.range_m[ground])) < 0.15
+    assert fired.returns.label is not None
     assert set(np.unique(fired.returns.label)) <= {0, 50, 51, 70, 71, 72}
     assert np.isfinite(np.maximum(world.log_likelihood(lane), -20)).all()
     assert stages[-1][1] == stages[-1][2] == len(lane)
@@ -50,6 +52,7 @@ def test_a_log_in_pieces_gives_the_same_voxel_world(lane):
     whole = hr.learn(lane, "voxel").tables["gaussians"]
     pieces = [lane[lane.beams.sweep % 3 == k] for k in (2, 0, 1)]
     cut = hr.learn(lambda: iter(pieces), "voxel").tables["gaussians"]
+    assert isinstance(whole, Gaussians) and isinstance(cut, Gaussians)
     assert whole.label.mixed().any()
     assert cut.label.equal(whole.label)
     for name in whole.columns().keys() - {"label"}:

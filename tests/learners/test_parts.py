@@ -3,12 +3,13 @@
 
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike
 
 import hedgerow as hr
 from hedgerow.learners.parts import parts_of, survey
 
 
-def log_of(ranges, *, sweeps=0, max_range_m=50.0, sensor="vlp-16"):
+def log_of(ranges, *, sweeps: ArrayLike = 0, max_range_m=50.0, sensor="vlp-16"):
     n = len(ranges)
     return hr.Log.from_arrays(
         origins=(0, 0, 0),

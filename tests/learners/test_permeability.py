@@ -31,6 +31,7 @@ def tables():
 def test_a_chain_link_fence_comes_back_within_a_hundredth():
     log = fenced_log()
     triangles, gaussians = with_permeability(tables(), count(parts_of(log), tables(), max_range_m=40.0))
+    assert isinstance(triangles, Triangles) and isinstance(gaussians, Gaussians)
     # 5 sigma of 120,000 coins is 0.0066.
     assert triangles.permeability[0] == pytest.approx(0.7, abs=0.0066)
     # All that passed the fence that way was stopped here; ranges beyond 3.5 sigma, one in 4,300, count as passes.

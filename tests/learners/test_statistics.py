@@ -128,8 +128,8 @@ def test_intensity_mean_and_spread_leave_unknown_ones_out():
     points = np.repeat([[0.1, 0.1, 0.1], [0.4, 0.1, 0.1]], [3, 2], axis=0)
     log = log_of_points(points, intensities=[0.25, 0.75, np.nan, np.nan, np.nan])
     elements = gathered(log).finish(min_points=1)
-    assert_array_equal(elements.intensity, np.float32([0.5, np.nan]))
-    assert_array_equal(elements.intensity_sigma, np.float32([0.25, 0]))
+    assert_array_equal(elements.intensity, np.array([0.5, np.nan], np.float32))
+    assert_array_equal(elements.intensity_sigma, np.array([0.25, 0], np.float32))
 
 
 @settings(max_examples=20)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from numpy.typing import NDArray
 from pydantic import ValidationError
 from volume_clouds import REFUSALS, fired, log_of_points, park, parts_of
 
@@ -69,8 +70,10 @@ def test_leaves_have_the_moments_of_their_points():
     assert len(found) == 1
     assert_allclose(found.mean_m[0], log.points().mean(axis=0), atol=1e-12)
     assert_allclose(found.covariance_m2[0], np.cov(log.points().T, ddof=0), atol=1e-12)
+    assert log.returns.intensity is not None
     assert_allclose(found.intensity[0], log.returns.intensity.mean(), rtol=1e-6)
     assert_allclose(found.intensity_sigma[0], log.returns.intensity.std(), rtol=1e-6)
+    assert log.returns.label is not None
     assert found.label.mode()[0] == np.bincount(log.returns.label).argmax()
 
 
@@ -153,7 +156,7 @@ def test_worlds_learned_in_cells_and_in_one_piece_simulate_alike_across_the_seam
     sample = PointSample(parameters.sample_points)
     sample.add(train.points())
 
-    def split(points, number):
+    def split(points, number) -> list[NDArray[np.integer]]:
         order, begin = leaves(points, split_points=len(points), restarts=3, iterations=30, tolerance=1e-4,
                               start=_core.ClusterStart.partition, root=number + 1)  # fmt: skip
         return np.split(order, begin[1:-1])

@@ -29,6 +29,7 @@ def wide_site():
     """Four copies of a site, 16 m apart, so that each lies around the corner of four blocks."""
     log = labelled_site(0)
     moved = [log.beams.origin_m + np.array([16.0 * x - 2, 16.0 * y - 2, 0]) for x in (0, 1) for y in (0, 1)]
+    assert log.returns.label is not None
     return Log.from_arrays(
         origins=np.concatenate(moved),
         directions=np.tile(log.beams.direction, (4, 1)),

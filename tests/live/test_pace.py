@@ -64,13 +64,15 @@ def test_after_one_delay_it_catches_up():
 def test_the_pace_of_late_is_that_since_it_was_last_told():
     pacer, clock, _ = run([0.02] * 4)
     assert pacer.held_lately(1.0) is None
-    assert pacer.held_lately(0.4 - 1e-9).n_sweeps == 4
+    just_before = pacer.held_lately(0.4 - 1e-9)
+    assert just_before is not None and just_before.n_sweeps == 4
     assert pacer.held_lately(0.0) is None  # nothing was sent since
     for _ in range(3):
         clock.now_s += 0.5
         pacer.wait()
         pacer.sent()
     lately = pacer.held_lately(1.0)
+    assert lately is not None
     assert (lately.n_sweeps, lately.share) == (3, pytest.approx(0.2))
     assert pacer.held().n_sweeps == 7
 

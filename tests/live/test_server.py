@@ -11,6 +11,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 from mcap_ros2._dynamic import serialize_dynamic
+from websockets import Subprotocol
 from websockets.sync.client import connect
 
 from hedgerow import Beams, InputError, MissingPackage, Pose, Trajectory, World
@@ -49,7 +50,7 @@ def ros_pose(pose, stamp_ns):
 @contextmanager
 def opened(url):
     """Connect by hand; give the socket and the server's channels by topic."""
-    with connect(url, subprotocols=["foxglove.sdk.v1"], compression=None, max_size=None, proxy=None) as ws:
+    with connect(url, subprotocols=[Subprotocol("foxglove.sdk.v1")], compression=None, max_size=None, proxy=None) as ws:
         channels = []
         while not channels:
             channels = json.loads(ws.recv(timeout=10)).get("channels", [])
@@ -138,6 +139,7 @@ def test_a_ros_pose_is_answered_with_its_stamp(server, world, sensor):
     data = ros_pose(HERE, 9_000_000_001)
     schema = "geometry_msgs/msg/PoseStamped"
     [line], cloud = raw_request(server.url, [data], encoding="cdr", schema=schema)
+    assert cloud is not None
     assert cloud.stamp_ns == line["stamp_ns"] == 9_000_000_001
     log = direct(world, sensor, HERE, HERE, stamp_ns=9_000_000_001)
     assert cloud.points.tobytes() == points_of(sensor, log, 9_000_000_001).tobytes()
@@ -170,6 +172,7 @@ def test_a_wrong_request_gets_one_sentence_and_the_next_one_its_sweep(server, re
     lines, cloud = raw_request(server.url, [request_, good])
     wrong, right = sorted(lines, key=lambda line: line["id"])
     assert wrong["id"] == "a" and part in wrong["error"] and "\n" not in wrong["error"]
+    assert cloud is not None
     assert right["id"] == "b" and right["n_points"] == len(cloud.points) > 1000
 
 

@@ -53,7 +53,9 @@ def streamed(world, sensor, seed=0, noise=None, **settings):
     thread = threading.Thread(target=run)
     thread.start()
     told.wait(10)
-    with Client(re.search(r"ws://\S+\d", said[0])[0]) as client:
+    url = re.search(r"ws://\S+\d", said[0])
+    assert url is not None
+    with Client(url[0]) as client:
         ready.listened.set()
         with pytest.raises(SocketError, match="the server is gone"):
             for cloud in client.clouds():
@@ -139,6 +141,7 @@ def started(*words, cwd):
     """Start the command line; return its process and the address it tells."""
     command = [sys.executable, "-c", "from hedgerow.cli import main; main()", *map(str, words), "--port", "0"]
     process = subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
     for line in process.stdout:
         if found := re.search(r"ws://127\.0\.0\.1:\d+", line):
             return process, found[0]

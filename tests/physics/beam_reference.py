@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The slow, obvious beam: sub-ray directions, receiver and waveform straight from the words, one pulse at a time."""
 
+from typing import Literal
+
 import numpy as np
 
 from hedgerow import Beams, Scene
@@ -10,7 +12,12 @@ DIM = 1e-6  # light that black things count as, so that a mean is defined
 MORE = 1 + 1e-6  # of windows closer than this the nearest is the strongest
 
 
-def light_cone(spot="circular", horizontal_mrad=10.0, vertical_mrad=None, aperture_mm=0.0):
+def light_cone(
+    spot: Literal["circular", "rectangular", "elliptical"] = "circular",
+    horizontal_mrad=10.0,
+    vertical_mrad=None,
+    aperture_mm=0.0,
+):
     vertical_mrad = horizontal_mrad if vertical_mrad is None else vertical_mrad
     return Beam(
         spot=spot,

@@ -19,7 +19,9 @@ SLAB = (10.0, 11.0)
 def passing(scene, beams, seed=0, **settings):
     """Which sub-rays (N, S) get past the slab."""
     world = PhysicsWorld(scene, BeamSettings(**settings), max_range_m=SLAB[1] + 1.0)
-    return ~(world.fire_detailed(beams, seed, sub_rays=True).sub_rays.element >= 0)
+    traced = world.fire_detailed(beams, seed, sub_rays=True).sub_rays
+    assert traced is not None
+    return ~(traced.element >= 0)
 
 
 def scattered(n, rng, half_m=2.0):
@@ -109,6 +111,7 @@ def test_sub_rays_throw_their_coins_independently():
     assert chi2.sf(statistic, common.sum() - 1) > FALSE_ALARM
     # The median return is the wall's, its light what was not passed.
     returns = PhysicsWorld(scene, BeamSettings(beam=light_cone("circular", 10.0))).fire(ahead(n), 8).returns
+    assert returns.intensity is not None
     assert np.nanmean(np.nan_to_num(returns.intensity)) == pytest.approx(0.5 * (1 - pass_share), abs=0.01)
 
 
@@ -131,6 +134,7 @@ def test_each_sub_ray_ends_where_the_elements_on_its_way_say():
         reach = np.cumprod(np.r_[1.0, found.permeability[rows]])
         probability = np.zeros(scene.n_elements + 1)
         np.add.at(probability, np.r_[found.element[rows], scene.n_elements], np.r_[-np.diff(reach), reach[-1]])
+        assert hits is not None
         element = np.where(hits.element[:, s] < 0, scene.n_elements, hits.element[:, s])
         counts, expected = np.bincount(element, minlength=len(probability)), n * probability
         assert counts[expected == 0].sum() == 0
@@ -145,6 +149,7 @@ def test_every_sub_ray_draws_its_own_range_in_a_gaussian():
     n = 4000
     world = PhysicsWorld(scene, BeamSettings(beam=light_cone("circular", 1.0), cutoff_m=10.0))
     fired = world.fire_detailed(ahead(n), 3, sub_rays=True)
+    assert fired.sub_rays is not None
     variance = ((fired.sub_rays.range_m - 10) ** 2).sum() / 0.04
     assert chi2.ppf(FALSE_ALARM, 9 * n) < variance < chi2.isf(FALSE_ALARM, 9 * n)
     # The return is the mean of nine: geometry, not electronics.

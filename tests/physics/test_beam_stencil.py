@@ -83,8 +83,9 @@ def test_drawn_sub_rays_fill_the_spot_evenly_up_to_the_rim(spot):
         scene = Scene()
         scene.add_mesh(vertices, triangles.reshape(-1, 3))
         world = PhysicsWorld(scene, BeamSettings(beam=beam, sampling="stratified"))
-        element = world.fire_detailed(ahead(n), seed=3, sub_rays=True).sub_rays.element
-        strip = element // 2
+        traced = world.fire_detailed(ahead(n), seed=3, sub_rays=True).sub_rays
+        assert traced is not None
+        strip = traced.element // 2
         found.append(((edges[strip] + edges[strip + 1]) / 2).ravel())
     half = 10 * np.tan([beam.divergence_horizontal_mrad * 5e-4, beam.divergence_vertical_mrad * 5e-4])
     moment = 1 / 3 if spot == "rectangular" else 1 / 4

@@ -34,10 +34,13 @@ def test_a_wall_is_one_peak_at_its_range_wherever_the_samples_fall(distance_m, p
     returns = fired.log.returns
     # A parabola through the logarithms of a Gaussian is exact; float32 and its logarithm know it to 1e-5 of a sample.
     assert returns.range_m[0, 0] == pytest.approx(distance_m, abs=2e-5)
+    assert returns.intensity is not None
     assert returns.intensity[0, 0] == pytest.approx(0.7, rel=1e-4)
+    assert returns.label is not None
     assert returns.label[0].tolist() == [3, 0, 0, 0, 0]
     assert np.isinf(returns.range_m[0, 1:]).all()
     # Straight lines between samples: good to a part of the squared step.
+    assert fired.echo_width_ns is not None
     assert fired.echo_width_ns[0, 0] == pytest.approx(pulse_ns, rel=0.25 * (sample_ns / pulse_ns) ** 2 + 1e-3)
     assert np.isnan(fired.echo_width_ns[0, 1:]).all()
 
@@ -60,15 +63,19 @@ def test_two_echoes_merge_if_closer_than_the_pulse(factor, near, far, sample_ns)
     # Two echoes are no single Gaussian. A parabola over a step of 0.15 m is off by centimetres on their flat top.
     near_enough = {"atol": 0.03, "rtol": 0} if sample_ns == 1.0 else {"atol": 5e-4, "rtol": 0}
     np.testing.assert_allclose(fired.log.returns.range_m[0, found], [peak[0] for peak in peaks], **near_enough)
+    assert fired.log.returns.intensity is not None
     np.testing.assert_allclose(fired.log.returns.intensity[0, found], [peak[1] for peak in peaks], rtol=0.01)
     if 5 * near == 4 * far:  # equal echoes have two maxima if they are further apart than 2 sigma, 0.85 widths
         assert len(peaks) == (1 if factor < 0.85 else 2)
     if len(peaks) == 2:
+        assert fired.log.returns.label is not None
         assert fired.log.returns.label[0, :2].tolist() == [1, 2]
 
 
 def test_a_merged_echo_is_wider():
-    narrow, wide = (fire(two_surfaces(factor * FWHM_M)).echo_width_ns[0, 0] for factor in (0.0, 0.6))
+    alone, merged = (fire(two_surfaces(factor * FWHM_M)).echo_width_ns for factor in (0.0, 0.6))
+    assert alone is not None and merged is not None
+    narrow, wide = alone[0, 0], merged[0, 0]
     assert narrow == pytest.approx(5.0, rel=0.01)
     at_m = np.arange(7.0, 14.0, 1e-3)
     [(_, _, width_m)] = peaks_of(recorded([10, 10 + 0.6 * FWHM_M], [0.5, 0.4], at_m, FWHM_M), at_m)
@@ -87,13 +94,16 @@ def test_a_slanted_wall_stretches_the_echo():
     signal = recorded(20 / directions[:, 0], 0.5 * directions[:, 0] / 81, at_m, FWHM_M)
     [(range_m, height, width_m)] = peaks_of(signal, at_m)
     assert fired.log.returns.range_m[0, 0] == pytest.approx(range_m, abs=0.02)  # a flat top, samples of 0.15 m
+    assert fired.log.returns.intensity is not None
     assert fired.log.returns.intensity[0, 0] == pytest.approx(height, rel=0.002)
     assert width_m > 1.2 * FWHM_M
+    assert fired.echo_width_ns is not None
     assert fired.echo_width_ns[0, 0] == pytest.approx(width_m / range_of_ns(1.0), rel=0.01)
 
 
 def test_the_width_of_an_echo_ends_where_the_next_begins():
     fired = fire(two_surfaces(1.0 * FWHM_M, 0.4, 0.5), waveform=WaveformSettings(sample_ns=0.1))
+    assert fired.echo_width_ns is not None
     left, right = fired.echo_width_ns[0, :2]
     at_m = np.arange(7.0, 14.0, 1e-3)
     signal = recorded([10, 10 + FWHM_M], [0.2, 0.2], at_m, FWHM_M)
@@ -111,9 +121,11 @@ def test_waveforms_are_the_sum_of_all_echoes():
     wall(15.0, scene=scene)
     fired = fire(scene, ahead(40), light_cone("circular", 40.0), sub_rays=25, sampling="stratified", waveforms=True)
     several = 0
+    assert fired.waveforms is not None
     assert fired.waveforms.samples.shape == (40, len(fired.waveforms.range_m))
     np.testing.assert_allclose(fired.waveforms.range_m, range_of_ns(1.0) * np.arange(len(fired.waveforms.range_m)))
     for i in range(40):
+        assert fired.sub_rays is not None
         hits, light = fired.sub_rays.range_m[i], np.nan_to_num(fired.sub_rays.intensity[i]) / 25
         signal = recorded(hits, light, fired.waveforms.range_m, FWHM_M)
         np.testing.assert_allclose(fired.waveforms.samples[i], signal, atol=1e-6)
@@ -123,7 +135,9 @@ def test_waveforms_are_the_sum_of_all_echoes():
         assert np.isfinite(fired.log.returns.range_m[i]).sum() == n
         # The sum is float32 in the engine, and a flat peak turns its rounding into up to a millimetre.
         np.testing.assert_allclose(fired.log.returns.range_m[i, :n], expected[:, 0], atol=1e-3)
+        assert fired.log.returns.intensity is not None
         np.testing.assert_allclose(fired.log.returns.intensity[i, :n], expected[:, 1], rtol=1e-4)
+        assert fired.echo_width_ns is not None
         np.testing.assert_allclose(fired.echo_width_ns[i, :n] * range_of_ns(1.0), expected[:, 2], atol=2e-3)
     assert several > 20
 
@@ -132,6 +146,7 @@ def test_dim_peaks_are_below_the_threshold():
     scene = two_surfaces(4 * FWHM_M, 0.1, 0.6)  # peaks of 0.056 and 0.267
     assert np.isfinite(fire(scene, threshold=0.05).log.returns.range_m[0]).sum() == 2
     dim = fire(scene, threshold=0.1).log.returns
+    assert dim.label is not None
     assert dim.label[0].tolist() == [2, 0, 0, 0, 0]
     assert np.isinf(fire(scene, threshold=0.3).log.returns.range_m).all()
 
@@ -152,6 +167,7 @@ def test_black_things_are_still_seen_without_a_threshold():
 
 def test_nothing_gives_a_flat_record():
     fired = fire(wall(-10.0), waveforms=True)
+    assert fired.waveforms is not None
     assert not fired.waveforms.samples.any()
     assert np.isinf(fired.log.returns.range_m).all()
 

@@ -117,6 +117,7 @@ def test_what_was_put_into_a_rough_scene_comes_out_again():
     settings = VegetationSettings(labels=(GRASS,), mean_m=0.4, sigma_m=0.7)
     log = world.with_vegetation(settings).fire(beams, seed=5)
     found = calibrate(log, PICK, simulated=world, seed=5)
+    assert found.simulated is not None
     assert found.simulated.own_variance_m2 > 0.1  # rough by itself
     n = found.measured.n
     assert n > 8000
@@ -173,6 +174,7 @@ def test_a_box_picks_what_lies_in_it():
 def test_only_first_returns_count():
     log = noisy_log()
     second = log.returns.range_m + np.float32(5)
+    assert log.returns.label is not None
     label = np.stack([log.returns.label, np.full(len(log), WALL, np.uint16)], axis=1)
     dual = log.with_returns(hr.Returns(np.stack([log.returns.range_m, second], axis=1), label=label))
     assert calibrate(dual, PICK) == calibrate(log, PICK)
@@ -190,7 +192,7 @@ def test_what_cannot_be_measured_is_refused():
         Selection()
     for box in ((0, 0, 0, 1, 1, np.nan), (0, 0, 0, 1, 1, np.inf), (0, 0, 2, 1, 1, 1), (0, 0, 0, 1, 1)):
         with pytest.raises(InputError, match="box"):
-            Selection(box_m=box)
+            Selection(box_m=box)  # pyright: ignore[reportArgumentType]  # one is too short on purpose
     with pytest.raises(InputError, match="label: expected 0 to 65535, found -3"):
         Selection(labels=(GRASS, -3))
     with pytest.raises(InputError, match="label among 99"):

@@ -20,6 +20,7 @@ HEDGE, SHRUBS, ROAD = (-48, 8, -1.9, -40, 15, 3), (-36, 32, -1.9, -22, 40, 3), (
 @pytest.fixture(scope="module")
 def log():
     spec = importlib.util.spec_from_file_location("load", FOLDER / "load.py")
+    assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     sweep = module.Log(str(FOLDER)).sweep(30)

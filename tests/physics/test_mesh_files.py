@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mesh files in scenes: formats, units, axes, materials and labels by name, and instances that stay instances."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import trimesh
@@ -50,9 +52,10 @@ def test_a_glb_keeps_its_instances(tmp_path):
     assert parts["other-vehicle"].piece.material == "rubber"
 
 
-def _spec(**fields):
+def _spec(**fields: Any):
     named = {"wheel": PartSpec(material="rubber", label="other-vehicle")}
-    return MeshSpec(file="car.glb", material="paint", label="car", by_name=named, **({"up": "z"} | fields))
+    fields = {"up": "z"} | fields
+    return MeshSpec(file="car.glb", material="paint", label="car", by_name=named, **fields)
 
 
 def test_instances_of_a_mesh_file_are_hit_where_they_stand(tmp_path):

@@ -8,6 +8,7 @@ from hedgerow.errors import InputError
 from hedgerow.physics.piece import n_triangles
 from hedgerow.physics.plants import PLANTS
 from hedgerow.physics.plants.strips import areas_m2
+from hedgerow.physics.plants.woody import WoodyParameters
 
 WOODY = ("shrub", "broadleaf", "conifer")
 FOLIAGE = {"shrub", "leaves", "needles"}
@@ -27,6 +28,7 @@ def extent(pieces):
 @pytest.mark.parametrize("values", [{}, {"detail": 0.1}, {"leaf_area_m2": 3.3}, {"leaf_area_index": 1.5}])
 def test_the_leaves_have_the_area_asked_for(name, values):
     parameters = PLANTS[name].parameters(**values)
+    assert isinstance(parameters, WoodyParameters)
     wanted = values.get("leaf_area_m2", parameters.leaf_area_index * np.pi / 4 * parameters.crown_diameter_m**2)
     assert areas_m2(foliage(PLANTS[name].grow(1, **values))).sum() == pytest.approx(wanted, rel=1e-9)
 

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Heights from pictures and GeoTIFFs: right place, right height, north up; what cannot be used is refused."""
 
+from typing import Any
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from PIL import Image
 from PIL.TiffImagePlugin import ImageFileDirectory_v2
 
@@ -13,7 +16,9 @@ HEIGHTS = np.array([[10.0, 11, 12], [20, 21.5, 22]], dtype=np.float32)  # the fi
 UTM = [1, 1, 0, 3, 1024, 0, 1, 1, 1025, 0, 1, 1, 3076, 0, 1, 9001]
 
 
-def geotiff(path, heights=HEIGHTS, keys=UTM, no_data=None, transform=None, scale=(2.0, 2.0, 0.0), **save):
+def geotiff(
+    path, heights: NDArray[Any] = HEIGHTS, keys=UTM, no_data=None, transform=None, scale=(2.0, 2.0, 0.0), **save
+):
     tags = ImageFileDirectory_v2()
     for tag, kind, values in [
         (33550, 12, scale if transform is None else None),

@@ -101,7 +101,8 @@ def test_noise_has_the_relief_asked_for_and_depends_on_the_seed_alone():
 
 
 def test_one_octave_of_noise_is_zero_on_its_lattice_and_smooth_between():
-    x, y = (each.ravel() for each in np.meshgrid(np.arange(-20, 21) * 5.0, np.arange(-20, 21) * 5.0))
+    lattice_m = np.arange(-100.0, 101.0, 5.0)
+    x, y = (each.ravel() for each in np.meshgrid(lattice_m, lattice_m))
     np.testing.assert_allclose(fractal_noise(x, y, 3, wavelength_m=5, octaves=1), 0, atol=1e-12)
     x = np.linspace(-50, 50, 20001)
     values = fractal_noise(x, np.full_like(x, 1.7), 3, wavelength_m=5, octaves=1)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The vegetation response on planes with known places, and on worlds of every kind."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -70,8 +72,10 @@ def test_the_second_return_is_the_wall_exactly_and_elsewhere_the_first_again():
     returns = respond(SceneWorld(scene), dual=True).fire(beams, seed=3).returns
     assert returns.range_m[0, 1] == 12
     assert_array_equal(returns.label, [[GRASS, WALL], [WALL, WALL], [0, 0]])
+    assert returns.element is not None
     assert_array_equal(returns.element // 2, [[0, 1], [1, 1], [-1, -1]])  # two triangles each
-    assert_array_equal(returns.intensity[0], np.float32([0.9, 0.25]))
+    assert returns.intensity is not None
+    assert_array_equal(returns.intensity[0], np.array([0.9, 0.25], np.float32))
     assert_allclose(returns.range_m[1], 15, rtol=1e-6)  # float32
     assert returns.range_m[1, 0] == returns.range_m[1, 1]
     assert np.isinf(returns.range_m[2]).all() and np.isnan(returns.intensity[2]).all()
@@ -80,7 +84,9 @@ def test_the_second_return_is_the_wall_exactly_and_elsewhere_the_first_again():
 def test_vegetation_before_nothing_has_no_second_return():
     returns = respond(planes((10, GRASS)), dual=True).fire(along_x(100), seed=1).returns
     assert np.isfinite(returns.range_m[:, 0]).all() and np.isinf(returns.range_m[:, 1]).all()
+    assert returns.element is not None and returns.label is not None
     assert (returns.element[:, 1] == -1).all() and (returns.label[:, 1] == 0).all()
+    assert returns.intensity is not None
     assert np.isnan(returns.intensity[:, 1]).all()
 
 
@@ -89,6 +95,7 @@ def test_vegetation_behind_vegetation_is_not_solid():
     returns = respond(world, labels=(GRASS, SHRUB), dual=True).fire(along_x(1000), seed=1).returns
     assert (returns.range_m[:, 1] == 11).all() and returns.range_m[:, 0].max() == 11
     solid = respond(world, labels=(GRASS,), dual=True).fire(along_x(1000), seed=1).returns
+    assert solid.label is not None
     assert (solid.range_m[:, 1] == np.float32(10.2)).all() and (solid.label[:, 1] == SHRUB).all()
 
 
@@ -106,7 +113,9 @@ def test_ranges_stay_within_the_limits_of_the_sensor():
     law = stats.norm(2, 1)
     for count, share in (((returns.range_m == 1.5).sum(), law.cdf(1.5)), ((~kept).sum(), law.sf(3.0))):
         assert stats.binomtest(int(count), N, share).pvalue > FALSE_ALARM
+    assert returns.label is not None and returns.element is not None
     assert (returns.label[~kept] == 0).all() and (returns.element[~kept] == -1).all()
+    assert returns.intensity is not None
     assert np.isnan(returns.intensity[~kept]).all()
 
 
@@ -152,6 +161,7 @@ def test_solid_gaussians_behind_are_found():
     plane(scene, 10, GRASS)
     scene.add_gaussians([[14.0, 0, 0]], [np.eye(3) * 0.04], label=WALL)
     returns = respond(SceneWorld(scene), dual=True, sigma_m=0.5).fire(along_x(), seed=1).returns
+    assert returns.label is not None and returns.element is not None
     assert (returns.label[:, 1] == WALL).all() and (returns.element[:, 1] == 2).all()
     assert stats.kstest(returns.range_m[:, 1], stats.norm(14, 0.2).cdf).pvalue > FALSE_ALARM
 
@@ -189,7 +199,9 @@ def test_threads_and_slices_change_no_byte_and_seeds_do():
     beams = hr.Beams.from_arrays(origins=(0, 0, 0), directions=directions)
     one, two = (world.fire(beams, seed=3, threads=threads).returns for threads in (1, 2))
     for name, column in one.columns().items():
-        assert column.tobytes() == two.columns()[name].tobytes()
+        other = two.columns()[name]
+        assert column is not None and other is not None
+        assert column.tobytes() == other.tobytes()
     assert world.fire(beams[1000:1100], seed=3).returns.equal(one[1000:1100])
     assert not np.array_equal(world.fire(beams, seed=4).returns.range_m, one.range_m)
 
@@ -257,8 +269,9 @@ def test_wrong_settings_are_refused_by_name():
         ("sigma_m", {SHRUB: 1.0}),
         ("colour", "green"),
     ):
+        settings: dict[str, Any] = {"labels": (GRASS,), name: value}
         with pytest.raises(ValidationError, match=name):
-            VegetationSettings(**({"labels": (GRASS,)} | {name: value}))
+            VegetationSettings(**settings)
 
 
 def test_settings_load_from_toml_with_changes(tmp_path):

@@ -3,6 +3,7 @@
 
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike
 
 import hedgerow as hr
 from hedgerow.evaluate import compare
@@ -17,7 +18,7 @@ from hedgerow.report.sweep_plot import range_images, sweeps_from_above
 DIRECTIONS = Directions(0.09)
 
 
-def histogram_of(azimuth_deg, range_m, ring=0):
+def histogram_of(azimuth_deg, range_m, ring: ArrayLike = 0):
     azimuth = np.radians(azimuth_deg)
     vectors = np.c_[np.cos(azimuth), np.sin(azimuth), np.zeros(len(azimuth))]
     beams = hr.Beams.from_arrays(origins=(0, 0, 0), directions=vectors, rings=ring)
@@ -90,6 +91,7 @@ def test_likelihood_plot_has_logarithmic_axes_and_all_beams():
 
     real = ring_log([5.0] * 8)
     figure = likelihood_histograms(compare(real, {"certain": Certain(), "log": real}))
+    assert figure is not None
     [axes] = figure.axes
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
     [line] = axes.patches

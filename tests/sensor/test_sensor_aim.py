@@ -10,6 +10,7 @@ from hedgerow.frames import Pose
 from hedgerow.sensor import Sensor
 from hedgerow.sensor.aim import Aim, aimed
 from hedgerow.sensor.pattern import Pattern
+from hedgerow.sensor.pattern_config import Spinning
 
 ALARM = 1e-3  # false-alarm rate of each statistical test; the seeds are fixed, so each either always passes or never
 
@@ -34,7 +35,9 @@ def test_rounded_encoder_puts_every_pulse_on_a_count():
     sensor = Sensor.named("hdl-64e-s2")
     exact, rounded = sensor.sweep(), sensor.sweep(encoder="rounded")
     step = np.deg2rad(0.09)
-    offset = np.deg2rad(np.array(sensor.config.pattern.group[0].azimuth_deg))
+    pattern = sensor.config.pattern
+    assert isinstance(pattern, Spinning)
+    offset = np.deg2rad(np.array(pattern.group[0].azimuth_deg))
     counts = (azimuth_rad(rounded) - np.tile(offset, len(rounded) // 64)) / step
     assert_allclose(counts, np.rint(counts), atol=2e-4)  # float32 directions: 1e-7 rad of a 1.6 mrad step
     moved = (azimuth_rad(rounded) - azimuth_rad(exact) + np.pi) % (2 * np.pi) - np.pi

@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose
 
 from hedgerow.errors import InputError
 from hedgerow.sensor import Sensor
+from hedgerow.sensor.pattern_config import Spinning
 
 WANTED = [
     "hdl-32e", "hdl-64e", "hdl-64e-s2", "lms-291", "mid-360", "neato-xv-11", "os1-128", "os1-64", "vlp-16", "vlp-32c",
@@ -155,8 +156,11 @@ def test_vlp_16_ring_order_is_the_drivers():
 def test_beams_of_a_column_cross_where_their_lenses_are():
     # VLP-16 manual, Table 9-1: heights on the axis of beams that cross 41.9 mm from it; listed to 0.1 mm
     for name, focus_mm in (("vlp-16", 41.9), ("hdl-32e", 28.96), ("vlp-32c", 42.4), ("vls-128", 58.63)):
-        group = Sensor.named(name).config.pattern.group[0]
+        pattern = Sensor.named(name).config.pattern
+        assert isinstance(pattern, Spinning)
+        group = pattern.group[0]
         expected = -focus_mm * np.tan(np.deg2rad(group.elevation_deg))
+        assert group.up_mm is not None
         assert_allclose(group.up_mm, expected, atol=0.0501 if name != "vlp-16" else 0.08)
 
 

@@ -149,6 +149,6 @@ def test_sensors_cannot_be_changed():
     with pytest.raises(ValidationError):
         sensor.config.range.max_m = 3
     with pytest.raises(AttributeError):
-        sensor.rate_hz = 5
+        sensor.rate_hz = 5  # pyright: ignore[reportAttributeAccessIssue]  # wrong on purpose
     with pytest.raises(ValueError, match="read-only"):
         sensor.pattern.direction[0] = 0

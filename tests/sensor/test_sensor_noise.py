@@ -100,7 +100,9 @@ def test_dropout_loses_the_asked_share_of_pulses():
     degraded = sensor.degrade(log, seed=8, noise=False, quantise=False, dropout=0.25)
     lost = ~degraded.returns.hit
     assert stats.binomtest(int(lost.sum()), n, 0.25).pvalue > ALARM
+    assert degraded.returns.intensity is not None
     assert np.isnan(degraded.returns.intensity[lost]).all()
+    assert degraded.returns.label is not None
     assert set(degraded.returns.label[lost].tolist()) == {0}
     assert set(degraded.returns.label[~lost].tolist()) == {3}
 
@@ -140,6 +142,7 @@ def test_several_returns_stay_nearest_first_with_their_labels():
     range_m = degraded.returns.range_m
     assert (range_m[:, 0] <= range_m[:, 1]).all()
     assert np.isinf(range_m[:, 2]).all()
+    assert degraded.returns.label is not None
     assert (np.sort(degraded.returns.label[:, :2], axis=1) == [1, 2]).all()
     # swapped if the difference of two errors of 0.03 m exceeds 0.02 m
     swapped = int((degraded.returns.label[:, 0] == 2).sum())

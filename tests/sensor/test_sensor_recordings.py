@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from hedgerow.sensor import Sensor
+from hedgerow.sensor.pattern_config import Spinning
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="needs the recordings in ../shared/data")
@@ -45,9 +46,15 @@ def test_hdl_64e_s2_elevations_are_those_of_kitti_within_a_third_of_a_degree():
     assert_allclose(ring_elevations_deg("hdl-64e-s2")[::-1], kitti, atol=1 / 3)
 
 
+def spinning(name) -> Spinning:
+    pattern = Sensor.named(name).config.pattern
+    assert isinstance(pattern, Spinning)
+    return pattern
+
+
 def test_hdl_64e_s2_azimuth_offsets_have_kittis_order_and_sign():
     shift_deg = np.load(DATA / "kitti_0005" / "calib.npz")["shift"] * 0.09
-    group = Sensor.named("hdl-64e-s2").config.pattern.group[0]
+    group = spinning("hdl-64e-s2").group[0]
     by_height = np.argsort(group.elevation_deg)[::-1]
     ours = np.array(group.azimuth_deg)[by_height]
     for block in (slice(0, 32), slice(32, 64)):
@@ -65,7 +72,7 @@ def test_hdl_64e_of_paper_003_differs_from_kitti_as_documented():
 def test_os1_64_design_angles_are_near_those_of_a_calibrated_unit():
     unit = np.load(DATA / "newer_college_quad" / "sweeps.npz")
     assert_allclose(ring_elevations_deg("os1-64"), unit["elev_deg"], atol=1.2)  # the unit is tilted by up to 1.2
-    ours = np.array(Sensor.named("os1-64").config.pattern.group[0].azimuth_deg)
+    ours = np.array(spinning("os1-64").group[0].azimuth_deg)
     assert_allclose(ours, unit["azoff_deg"], atol=0.3)
     assert int(unit["az_sign"]) == -1  # clockwise, as ours
 
@@ -77,7 +84,7 @@ def test_os1_64_design_angles_are_near_those_of_a_calibrated_unit():
 def test_velodyne_captures_have_our_firing_times_and_steps(capture, name, cycles_per_block, measured_hz):
     packets = velodyne_packets(DATA / "pcap" / "velodyne" / capture)
     assert len(packets) > 200
-    slot_us = Sensor.named(name).config.pattern.slot_us
+    slot_us = spinning(name).slot_us
     stamp_us = np.array([struct.unpack_from("<I", packet, 1200)[0] for packet in packets])
     # 12 blocks in a packet; stamps are whole microseconds
     assert_allclose(np.median(np.diff(stamp_us)), 12 * cycles_per_block * slot_us, atol=1)

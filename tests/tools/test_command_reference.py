@@ -10,6 +10,7 @@ ROOT = Path(__file__).parents[2]
 
 def test_the_reference_of_commands_is_current():
     spec = importlib.util.spec_from_file_location("command_reference", ROOT / "tools" / "command_reference.py")
+    assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
 

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 import hedgerow as hr
 
@@ -12,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))  # tools are script
 from real_fidelity import next_beams
 
 
-def beams_at(azimuth_deg, ring, ranges, sweeps=0):
+def beams_at(azimuth_deg, ring, ranges, sweeps: ArrayLike = 0):
     azimuth = np.radians(azimuth_deg)
     directions = np.c_[np.cos(azimuth), np.sin(azimuth), 0 * azimuth]
     return hr.Log.from_arrays(

@@ -38,6 +38,7 @@ def sweep(name, i):
 @pytest.fixture
 def tool():
     spec = importlib.util.spec_from_file_location("real_logs", TOOLS / "real_logs.py")
+    assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules["real_logs"] = module  # dataclasses look their module up
     spec.loader.exec_module(module)

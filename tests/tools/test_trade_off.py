@@ -14,12 +14,12 @@ WORLDS = [(1.0, Found(0.9, 0.8, 0.2)), (9.0, Found(0.95, 0.7, 0.3))]
 
 
 def test_a_world_with_as_many_hits_is_taken_as_it_is():
-    assert matched(0.95, WORLDS) == [(9.0, Found(0.95, pytest.approx(0.7), 0.3))]
+    assert matched(0.95, WORLDS) == [(9.0, Found(0.95, pytest.approx(0.7), 0.3))]  # pyright: ignore[reportArgumentType]  # compared only
 
 
 def test_returns_are_forgotten_until_the_hits_are_as_many():
     # Every third hit goes, and with it every third of the 20 % false returns; what is left is as far off as before.
-    assert matched(0.6, WORLDS)[0] == (1.0, Found(0.6, pytest.approx(1 - 0.2 * 2 / 3), 0.2))
+    assert matched(0.6, WORLDS)[0] == (1.0, Found(0.6, pytest.approx(1 - 0.2 * 2 / 3), 0.2))  # pyright: ignore[reportArgumentType]  # compared only
 
 
 def test_worlds_with_fewer_hits_do_not_count():

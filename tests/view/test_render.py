@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pictures of scenes: things are where the camera should see them, lit from the side of the sun."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -12,7 +14,7 @@ from hedgerow.world import Scene, SurfaceNoise
 
 RED, GREEN = 7, 300
 COLOURS = {RED: (0.8, 0.1, 0.1), GREEN: (0.1, 0.6, 0.1)}
-SMALL = {"width_px": 60, "height_px": 40, "colours": COLOURS, "samples": 1}
+SMALL: dict[str, Any] = {"width_px": 60, "height_px": 40, "colours": COLOURS, "samples": 1}
 
 
 def wall_and_ground(noise=None):
@@ -82,7 +84,8 @@ def test_the_picture_does_not_depend_on_the_threads():
 
 def test_progress_ends_with_all_samples():
     done = []
-    picture(wall_and_ground(), (0, 0, 1), (10, 0, 1), progress=done.append, **(SMALL | {"samples": 2}))
+    twice: dict[str, Any] = SMALL | {"samples": 2}
+    picture(wall_and_ground(), (0, 0, 1), (10, 0, 1), progress=done.append, **twice)
     assert done[-1] == 60 * 40 * 2
 
 

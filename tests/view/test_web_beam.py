@@ -10,7 +10,7 @@ from hedgerow import Log
 from hedgerow.errors import InputError
 from hedgerow.view.web.beam import STEP_M, BeamAt, interesting, look, pick, range_density
 from hedgerow.view.web.frame import Choice, make_frame
-from hedgerow.view.web.solids import ELLIPSOID_SIGMAS, ellipsoids, shapes_of
+from hedgerow.view.web.solids import ELLIPSOID_SIGMAS, Ellipsoids, Mesh, ellipsoids, shapes_of
 
 # ---- one beam -------------------------------------------------------------------------------------------------
 
@@ -55,7 +55,9 @@ def test_a_click_finds_the_beam_under_it_also_in_a_shifted_cloud():
 def test_a_beam_of_another_log_is_looked_at_in_that_log():
     stage = stage_of(fan(n=50, sweeps=1), fan(n=70, sweeps=1, wall_x_m=20.0))
     view = look(stage, BeamAt(0, 60, layer=1))
-    assert_array_equal(view.direction, stage.sweep(1, 0).beams.direction[60])
+    log = stage.sweep(1, 0)
+    assert log is not None
+    assert_array_equal(view.direction, log.beams.direction[60])
     assert list(view.measured_m) == ["log1"]
 
 
@@ -84,8 +86,10 @@ def test_ellipsoids_have_the_axes_of_the_covariance():
 
 def test_shapes_are_thinned_and_carry_what_the_elements_have():
     mesh = shapes_of(wall_world(), np.array([1.0, 0, 0]), "height", None, 1)["triangles"]
+    assert isinstance(mesh, Mesh)
     assert mesh.corner_m.shape == (2, 3, 3)  # only Gaussians are thinned to that number: holes in a mesh mislead
     assert_allclose(mesh.corner_m[..., 0], WALL_X_M - 1)
     bush = shapes_of(bush_world(permeability=0.25), np.zeros(3), "range error", None, 10)["gaussians"]
+    assert isinstance(bush, Ellipsoids)
     assert_allclose(bush.opacity, [0.75])
     assert bush.colour.tolist() == [[170, 170, 170]]  # elements have no error

@@ -56,6 +56,7 @@ def of_colour(image, rgb, tolerance=12):
 
 
 def until_drawn(browser, rgb, n=200):
+    found = np.zeros((0, 2))
     for _ in range(60):
         found = of_colour(pixels(browser), rgb)
         if len(found) > n:

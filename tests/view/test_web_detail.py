@@ -40,7 +40,7 @@ def test_a_coarse_cloud_is_spread_evenly_though_beams_crowd_near_the_sensor():
     coarse = octaves(key_of(np.arange(n)), range_m) >= 4
     assert np.count_nonzero(coarse) == kept
     # Exponential times with rates r^2: until tau, 1 - exp(-tau r^2) of those at r are drawn; tau is told by their sum.
-    low, high = 1e-9, 1.0
+    low, high, share = 1e-9, 1.0, np.ones(n)
     for _ in range(60):
         tau = (low * high) ** 0.5
         share = 1 - np.exp(-tau * range_m.astype(float) ** 2)

@@ -19,7 +19,9 @@ def test_a_log_and_a_world_become_a_recording_a_firing_and_shapes(tmp_path):
     assert [(each.name, each.is_fired) for each in stage.layers] == [("drive", False), ("site", True)]
     assert [solid.name for solid in stage.solids] == ["site"]
     expected = bush_world().fire(fan(n=50, sweeps=3).select(sweep=2).beams, seed=3)
-    assert stage.sweep(1, 2).returns.equal(expected.returns)
+    found = stage.sweep(1, 2)
+    assert found is not None
+    assert found.returns.equal(expected.returns)
 
 
 def test_a_world_alone_has_shapes_and_no_sweeps(tmp_path):
@@ -33,10 +35,12 @@ def test_a_scene_alone_is_seen_by_its_own_sensor_sweep_by_sweep():
     stage = open_stage(["rods"], seed=1)
     last = int(stage.sweeps[-1])
     log = stage.sweep(0, last)
+    assert log is not None
     assert log.sensor == "lms-291"
     assert set(log.beams.sweep.tolist()) == {last}
     assert log.returns.hit.any()
     other = stage.sweep(0, 0)
+    assert other is not None
     assert len(np.intersect1d(log.beams.pulse, other.beams.pulse)) == 0  # no two share their random numbers
 
 

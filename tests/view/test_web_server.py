@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 import urllib.request
+from typing import Any
 
 import numpy as np
 import pytest
@@ -75,7 +76,7 @@ def test_wrong_paths_and_options_are_refused_in_one_sentence(tmp_path, log_file)
 
     (tmp_path / "text.docx").write_text("hello")
     hr.write_log(fan(n=5)[:0], tmp_path / "empty.parquet")
-    for words, message in (
+    cases: tuple[tuple[dict[str, Any], str], ...] = (
         ({"paths": [tmp_path / "none.parquet"]}, "none.parquet: no such file or folder, nor a scene"),
         ({"paths": [tmp_path / "text.docx"]}, "text.docx"),
         ({"paths": [tmp_path / "empty.parquet"]}, "empty: has no beams"),
@@ -85,7 +86,8 @@ def test_wrong_paths_and_options_are_refused_in_one_sentence(tmp_path, log_file)
         ({"paths": [log_file], "points_moving": -1}, "--points-moving -1"),
         ({"paths": [log_file], "settings": ["static"]}, "--set static: expected NAME=VALUE"),
         ({"paths": []}, "name at least one"),
-    ):
+    )
+    for words, message in cases:
         with pytest.raises(HedgerowError, match=message):
             view(words.pop("paths"), **words)
 
@@ -112,6 +114,7 @@ def test_the_command_says_the_address_and_ctrl_c_ends_it_cleanly(log_file):
     command = [*COMMAND, str(log_file), "--port", "0"]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
+        assert running.stdout is not None
         line = running.stdout.readline()
         url = line.split()[1]
         assert urllib.request.urlopen(url, timeout=20).status == 200
@@ -206,6 +209,7 @@ def test_new_colours_of_a_sliced_cloud_stay_with_their_points(server):
     viewer.choice.quantity = "intensity"  # grows with the beam's number, and so with y
     viewer.change("clouds")
     viewer.draw()
+    assert viewer.frame is not None
     [whole] = viewer.frame.shown
     for handle in viewer.drawing.cloud(0).slices.values():
         rows = np.searchsorted(whole.cloud.point_m[:, 1], handle.points[:, 1])

@@ -101,6 +101,7 @@ def test_the_range_error_is_simulated_minus_real_along_the_beam():
     real, simulated = fan(n=101, sweeps=1, every=7), fan(n=101, sweeps=1, wall_x_m=12.0)
     error = stage_of(real, simulated).range_error(1, 0)
     hit = real.returns.hit
+    assert error is not None
     assert_allclose(error[hit], 0.2 * real.returns.range_m[hit], rtol=1e-5)  # 12 / 10 of the range; float32 in
     assert np.isnan(error[~hit]).all()
     assert (error[hit] > 0).all()  # too far is positive
@@ -134,8 +135,11 @@ def test_the_beams_of_the_log_are_fired_at_the_world_with_the_seed():
     real, world = fan(n=300, every=9), wall_world(x_m=11.0, permeability=0.5)
     stage = stage_of(real, world=world, seed=5)
     expected = world.fire(real.select(sweep=1).beams, seed=5)
-    assert stage.sweep(1, 1).returns.equal(expected.returns)
+    found = stage.sweep(1, 1)
+    assert found is not None
+    assert found.returns.equal(expected.returns)
     other = stage_of(real, world=world, seed=6).sweep(1, 1)
+    assert other is not None
     assert not other.returns.equal(expected.returns)
 
 
@@ -153,8 +157,10 @@ def test_the_likelihood_is_that_of_the_real_range_in_the_world():
 def test_simulated_returns_beyond_the_limits_of_the_log_are_not_shown():
     real = fan(n=30, sweeps=1, wall_x_m=5.0, max_range_m=8.0)
     stage = stage_of(real, world=wall_world(x_m=20.0))
-    assert not stage.sweep(1, 0).returns.hit.any()
-    assert stage.sweep(1, 0).max_range_m == 8.0
+    found = stage.sweep(1, 0)
+    assert found is not None
+    assert not found.returns.hit.any()
+    assert found.max_range_m == 8.0
 
 
 def test_later_returns_of_a_pulse_have_no_beam_error():
@@ -198,7 +204,9 @@ def test_limits_stay_while_sweeps_go_by_until_they_are_dropped():
     choice.position = 1
     assert make_frame(stage, choice).legend.limits == first
     choice.limits.clear()
-    assert make_frame(stage, choice).legend.limits[0] > first[1]
+    limits = make_frame(stage, choice).legend.limits
+    assert limits is not None
+    assert limits[0] > first[1]
 
 
 def test_labels_differ_and_the_legend_names_those_shown():

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small learned worlds, some tiles wide, and beams through them."""
 
+from typing import Any
+
 import numpy as np
 from scenes import rotation
 
@@ -26,7 +28,7 @@ def gaussians(n, seed=0, extent=40.0, centre=(0.0, 0.0, 0.0), permeable=True, **
     return Gaussians.plain(mean, covariance, **(columns | settings))
 
 
-def triangles(n, seed=1, extent=40.0, centre=(0.0, 0.0, 0.0), permeable=True, **settings):
+def triangles(n, seed=1, extent=40.0, centre=(0.0, 0.0, 0.0), permeable=True, **settings: Any):
     """Triangles of a metre or two scattered over a square."""
     rng = np.random.default_rng(seed)
     middle = np.asarray(centre) + np.c_[rng.uniform(-extent, extent, (n, 2)), rng.uniform(0, 2, n)]
@@ -36,7 +38,8 @@ def triangles(n, seed=1, extent=40.0, centre=(0.0, 0.0, 0.0), permeable=True, **
         "intensity": rng.uniform(0, 1, n).astype(np.float32),
         "label": rng.integers(1, 9, n).astype(np.uint16),
     }
-    return Triangles.plain(corners, **({"noise": NOISE} | columns | settings))
+    settings = {"noise": NOISE} | columns | settings
+    return Triangles.plain(corners, **settings)
 
 
 def points(n, seed=2, extent=40.0, centre=(0.0, 0.0, 0.0), **settings):

@@ -91,4 +91,4 @@ def test_permeability_of_a_fence_comes_back_from_counting():
 def test_count_wants_float32_ranges_and_says_so():
     scene = Scene()
     with pytest.raises(InputError, match="range_m: expected type float32"):
-        scene.count(beams_of((0, 0, 0), [[1, 0, 0]]), np.zeros(1))
+        scene.count(beams_of((0, 0, 0), [[1, 0, 0]]), np.zeros(1))  # pyright: ignore[reportArgumentType]  # wrong on purpose

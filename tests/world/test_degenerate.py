@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Elements without volume or area, rays from inside, empty scenes, and arguments that make no sense."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scenes import beams_of
@@ -190,13 +192,14 @@ def test_a_scene_cannot_hold_itself_nor_change_once_in_use():
 
 def test_bad_settings_of_a_firing_are_refused():
     scene = Scene()
-    for settings, message in (
+    cases: tuple[tuple[dict[str, Any], str], ...] = (
         ({"seed": -1}, "seed"),
         ({"seed": 1 << 64}, "seed"),
         ({"threads": -1}, "threads"),
         ({"min_range_m": 5, "max_range_m": 5}, "range limits"),
         ({"max_range_m": np.nan}, "range limits"),
-    ):
+    )
+    for settings, message in cases:
         with pytest.raises(InputError, match=message):
             scene.fire(AHEAD, **settings)
 

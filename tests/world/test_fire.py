@@ -105,7 +105,7 @@ def test_ranges_of_a_slanted_wall_spread_as_the_incidence_law_says():
     mean = np.dot(normal, corners[0]) / normal[0]
     np.testing.assert_allclose(hits.incidence_cosine, cosine, rtol=1e-5)
     np.testing.assert_allclose(hits.intensity, 0.8 * cosine, rtol=1e-5)
-    assert kstest(hits.range_m, norm(mean, sigma).cdf).pvalue > FALSE_ALARM
+    assert kstest(hits.range_m, "norm", (mean, sigma)).pvalue > FALSE_ALARM
 
 
 def test_intensities_spread_about_their_mean_and_stay_unknown_where_unknown():
@@ -326,8 +326,11 @@ def test_world_fire_gives_a_log_with_everything_a_return_carries():
     scene = Scene()
     scene.add_gaussians([[5.0, 0, 0]], [np.eye(3) * 1e-4], label=4, intensity=0.3)
     log = SceneWorld(scene, max_range_m=50).fire(beams_of((0, 0, 0), [[1, 0, 0], [-1, 0, 0]]), seed=11)
+    assert log.returns.label is not None
     assert log.returns.label.tolist() == [4, 0]
+    assert log.returns.element is not None
     assert log.returns.element.tolist() == [0, -1]
+    assert log.returns.intensity is not None
     assert log.returns.intensity[0] == np.float32(0.3)
     assert np.isinf(log.returns.range_m[1])
     assert log.max_range_m == 50

@@ -11,6 +11,7 @@ from sites import gaussians, modes, points, rays, triangles, world
 from hedgerow import Beams, InputError, Sensor
 from hedgerow.log import Log, Returns
 from hedgerow.world import Gaussians, LearnedWorld, Points, Scene, SurfaceNoise, World
+from hedgerow.world.elements import Triangles
 
 FALSE_ALARM = 1e-6  # per test; every seed below is fixed, so a pass stays a pass
 UTM = np.array([412_352.0, 5_612_352.0, 250.0])  # whole tiles, so that elements have the same numbers here and there
@@ -27,8 +28,9 @@ def single_gaussian(sigma=0.2, mean=(5.0, 0.0, 0.0), **settings):
 def test_a_learned_world_fires_as_the_scene_of_its_tables():
     made = world(triangles(40), gaussians(60))
     scene = Scene(made.header.origin_m)
-    made.tables["triangles"].add_to(scene)
-    made.tables["gaussians"].add_to(scene)
+    for table in made.tables.values():
+        assert isinstance(table, Triangles | Gaussians)
+        table.add_to(scene)
     beams = rays(3000)
     log, hits = made.fire(beams, seed=5), scene.fire(beams, seed=5, max_range_m=60.0)
     assert isinstance(made, World)
@@ -48,6 +50,7 @@ def test_elements_are_numbered_triangles_gaussians_points_whatever_the_order_of_
     element = log.returns.element
     label = modes(*a.tables.values())
     hit = log.returns.hit
+    assert element is not None and log.returns.label is not None
     np.testing.assert_array_equal(label[element[hit]], log.returns.label[hit])
     counts = np.histogram(element, [0, 40, 100, 151])[0]
     assert (counts > 20).all()
@@ -63,6 +66,7 @@ def test_ranges_of_one_gaussian_are_normal_and_carry_its_label_and_intensity():
     )
     log = made.fire(one(n=20_000), seed=3)
     assert kstest(log.returns.range_m, norm(5, 0.2).cdf).pvalue > FALSE_ALARM
+    assert log.returns.intensity is not None
     assert kstest(log.returns.intensity, norm(0.5, 0.02).cdf).pvalue > FALSE_ALARM
     assert (log.returns.label == 7).all()
     assert (log.returns.element == 0).all()
@@ -268,7 +272,9 @@ def test_skew_covariance_is_refused_and_rounding_is_mended():
     table = gaussians(5)
     table.covariance_m2[1, 0, 2] += 1e-9
     made = world(table)
-    covariance = made.tables["gaussians"].covariance_m2
+    mended = made.tables["gaussians"]
+    assert isinstance(mended, Gaussians)
+    covariance = mended.covariance_m2
     np.testing.assert_array_equal(covariance, covariance.transpose(0, 2, 1))
     table.covariance_m2[1, 0, 2] += 0.1
     with pytest.raises(InputError, match=r"gaussians.covariance_m2: row 1 is not symmetric"):

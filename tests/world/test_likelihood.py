@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The mixture density of measured ranges: it is a density, and it is the density of what `fire` draws."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scenes import beams_of, fan, mixed_scene
@@ -11,7 +13,7 @@ from hedgerow.log import Beams
 from hedgerow.world import Scene, SceneWorld, SurfaceNoise
 
 FALSE_ALARM = 1e-6
-LIMITS = {"min_range_m": 2.0, "max_range_m": 9.0}
+LIMITS: dict[str, Any] = {"min_range_m": 2.0, "max_range_m": 9.0}
 
 
 def along_one_ray(scene, direction, range_m, **more):
@@ -23,7 +25,7 @@ def along_one_ray(scene, direction, range_m, **more):
 def test_density_over_the_range_plus_no_return_is_1(seed):
     scene, _ = mixed_scene(seed)
     # 0.7 mm steps: the sharpest element is a triangle with sigma 15 mm, where the midpoint rule is exact to 1e-9.
-    edges = np.linspace(*LIMITS.values(), 10_001)
+    edges = np.linspace(LIMITS["min_range_m"], LIMITS["max_range_m"], 10_001)
     middle = (edges[1:] + edges[:-1]) / 2
     for direction in fan(20, np.random.default_rng(seed)):
         log_density = along_one_ray(scene, direction, np.append(middle, np.inf))

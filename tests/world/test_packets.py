@@ -4,6 +4,7 @@
 import os
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ def answers(law: str, *, placed: bool) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(5)
     n, n_beams = 3000, 4099
     spread = rng.normal(size=(n, 3, 3)) * rng.uniform(0.02, 0.3, (n, 1, 1))
-    stop = rng.uniform(0, 0.9, n) if law == "permeability" else rng.gamma(1.0, 3.0, n)
+    stop: Any = rng.uniform(0, 0.9, n) if law == "permeability" else rng.gamma(1.0, 3.0, n)
     cloud = Scene()
     cloud.add_gaussians(rng.uniform(-8, 8, (n, 3)), spread @ spread.transpose(0, 2, 1), tau=2.7, **{law: stop})
     scene = cloud
@@ -65,4 +66,5 @@ def test_packets_of_sixteen_answer_as_packets_of_eight_do(law, placed, tmp_path)
 
 if __name__ == "__main__":
     assert not _core.traces_wide_packets()
-    np.savez(sys.argv[3], **answers(sys.argv[1], placed=sys.argv[2] == "1"))
+    found: dict[str, Any] = dict(answers(sys.argv[1], placed=sys.argv[2] == "1"))
+    np.savez(sys.argv[3], **found)

@@ -16,6 +16,7 @@ from sites import gaussians, points, rays, same, triangles, world
 from hedgerow import FileError, InputError
 from hedgerow.io import atomic
 from hedgerow.world import LearnedWorld, SurfaceNoise, load_world
+from hedgerow.world.elements import Gaussians, Triangles
 from hedgerow.world.header import plain
 from hedgerow.world.store import WorldFile
 
@@ -70,7 +71,9 @@ def test_worlds_from_before_noise_grew_with_the_range_load(tmp_path):
     made = world(triangles(9, noise=SurfaceNoise(0.1, 0.2, 0.3)))
     made.save(tmp_path / "x.world")
     edit(tmp_path / "x.world", "sigma_per_m = 0.0\n", "")
-    assert load_world(tmp_path / "x.world").tables["triangles"].noise == SurfaceNoise(0.1, 0.2, 0.3)
+    table = load_world(tmp_path / "x.world").tables["triangles"]
+    assert isinstance(table, Triangles)
+    assert table.noise == SurfaceNoise(0.1, 0.2, 0.3)
 
 
 def test_saving_replaces_an_old_world(path):
@@ -111,6 +114,7 @@ def test_a_failed_write_leaves_the_old_world(path, monkeypatch):
 def test_other_programs_can_read_the_tables(path):
     rows = pa.concat_tables(pq.read_table(file) for file in sorted((path / "gaussians").glob("*.parquet")))
     table = site().tables["gaussians"]
+    assert isinstance(table, Gaussians)
     assert rows.num_rows == len(table)
     np.testing.assert_allclose(np.sort(rows["mean_x_m"].to_numpy()), np.sort(table.mean_m[:, 0]), rtol=0)
     content = tomllib.loads((path / "world.toml").read_text())
@@ -181,7 +185,8 @@ def test_worlds_of_format_1_with_one_label_each_still_load(tmp_path):
         name = file.tiles.name(row)
         tile = path / f"{name}/{file.tiles.x[row]}_{file.tiles.y[row]}.parquet"
         table = pq.read_table(tile)
-        label = pa.array([each[0] for each in table["labels"].to_pylist()], pa.uint16())
+        lists = table["labels"].to_pylist()
+        label = pa.array([each[0] for each in lists if each is not None], pa.uint16())
         pq.write_table(table.drop_columns(["labels", "label_counts"]).append_column("label", label), tile)
         rewrite_checksums(path, row, tile)
     edit(path, "format = 2", "format = 1")

@@ -37,6 +37,7 @@ def test_tiles_hold_the_elements_whose_centres_they_contain():
 def test_tile_order_is_by_x_then_y_and_keeps_the_order_inside():
     table = gaussians(500, extent=80.0)
     ordered = in_tile_order(table, 32.0)
+    assert isinstance(ordered, Gaussians)
     keys = np.c_[tile_of(ordered.mean_m, 32.0), [np.flatnonzero((table.mean_m == m).all(1))[0] for m in ordered.mean_m]]
     assert keys.tolist() == sorted(keys.tolist())
     assert in_tile_order(ordered, 32.0) is ordered
@@ -76,8 +77,8 @@ def test_worlds_answer_byte_for_byte_whatever_is_in_memory(tmp_path, resident, p
     for name in ("range_m", "intensity", "label", "element"):
         assert getattr(found.returns, name).tobytes() == getattr(expected.returns, name).tobytes()
     assert found.equal(expected)
-    assert isinstance(tiled, World)
     assert len(tiled.resident) <= resident
+    assert isinstance(tiled, World)
 
 
 @pytest.mark.parametrize("pick", ["nearest", "first"])
@@ -113,6 +114,7 @@ def test_element_numbers_are_those_of_the_whole_world(tmp_path):
     log = load_world(path, resident_tiles=12).fire(drive(), seed=3)
     label = modes(*whole.tables.values())
     hit = log.returns.hit
+    assert log.returns.element is not None and log.returns.label is not None
     np.testing.assert_array_equal(label[log.returns.element[hit]], log.returns.label[hit])
     tiled_centre = np.concatenate([table.centre_m() for table in whole.tables.values()])[log.returns.element[hit]]
     assert np.linalg.norm(tiled_centre - log.points(), axis=1).max() < 12  # of something that close by

@@ -2,7 +2,7 @@
 """Tell and open a saved world: whole, or with only the tiles around the beams in memory."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 from hedgerow.world.learned import LearnedWorld
 
@@ -15,6 +15,16 @@ def is_world(path: str | Path) -> bool:
     return (Path(path) / "world.toml").is_file()
 
 
+@overload
+def load_world(path: str | Path, *, resident_tiles: None = None, max_bytes: None = None) -> "LearnedWorld": ...
+@overload
+def load_world(path: str | Path, *, resident_tiles: int, max_bytes: int | None = None) -> "TiledWorld": ...
+@overload
+def load_world(path: str | Path, *, resident_tiles: None = None, max_bytes: int) -> "TiledWorld": ...
+@overload
+def load_world(
+    path: str | Path, *, resident_tiles: int | None = None, max_bytes: int | None = None
+) -> "LearnedWorld | TiledWorld": ...
 def load_world(
     path: str | Path, *, resident_tiles: int | None = None, max_bytes: int | None = None
 ) -> "LearnedWorld | TiledWorld":

@@ -3,13 +3,14 @@
 
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
+from numpy.typing import NDArray
 
 from hedgerow import Log, learn
 from hedgerow.learners.refined import model
 from hedgerow.learners.refined.densify import densify, find_ring_neighbours
 
 
-def ring(azimuth_deg, ranges, elevation_deg=0.0, **more):
+def ring(azimuth_deg, ranges, elevation_deg: float | NDArray[np.float64] = 0.0, **more):
     azimuth, elevation = np.radians(azimuth_deg), np.radians(elevation_deg)
     flat = np.cos(elevation)
     ranges = np.broadcast_to(ranges, azimuth.shape)

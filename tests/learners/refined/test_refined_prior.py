@@ -4,6 +4,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from numpy.typing import ArrayLike
 
 import hedgerow as hr
 from hedgerow.learners.refined.prior import Neighbourhoods, PriorParameters, pool_covariance
@@ -13,9 +14,9 @@ WIDTH_M = 0.05
 FINE = {"split_points": 40}
 
 
-def elements(mean_m, sigma_m=WIDTH_M):
-    sigma_m = np.broadcast_to(np.asarray(sigma_m, dtype=np.float64), (len(mean_m), 3))
-    return Gaussians.plain(mean_m, np.einsum("ni,ij->nij", sigma_m**2, np.eye(3)))
+def elements(mean_m, sigma_m: ArrayLike = WIDTH_M):
+    sigmas_m = np.broadcast_to(np.asarray(sigma_m, dtype=np.float64), (len(mean_m), 3))
+    return Gaussians.plain(mean_m, np.einsum("ni,ij->nij", sigmas_m**2, np.eye(3)))
 
 
 def sheet(thickness_m=0.01):

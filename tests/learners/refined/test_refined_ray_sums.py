@@ -25,7 +25,7 @@ def some_tables(law="extinction"):
         mean_m, roots @ roots.transpose(0, 2, 1), stop=stop.astype(np.float32), law=law, min_sigma_m=0.01, tau=3.0
     )
     wall = np.array([[[14.0, -30, -30], [14, 30, -30], [14, 0, 60]]])
-    triangles = Triangles.plain(wall, permeability=np.float32([0.5]), noise=hr.SurfaceNoise(0.02))
+    triangles = Triangles.plain(wall, permeability=np.array([0.5], np.float32), noise=hr.SurfaceNoise(0.02))
     return gaussians, triangles
 
 
