@@ -4,9 +4,9 @@
 from typing import get_args
 
 import pytest
-from hedgerow.learners.ray_sums import RaySums
 
 from hedgerow import _core
+from hedgerow.learners.refined.rounds import RaySums
 from hedgerow.learners.topdown import TopdownParameters
 from hedgerow.physics.pulse_kernel import native_mode
 from hedgerow.physics.receiver import MODES, ReturnMode

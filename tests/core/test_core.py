@@ -169,7 +169,6 @@ def test_an_error_in_the_progress_call_stops_the_work_and_comes_through():
     def refuse(done):
         raise RuntimeError(f"stop at {done}")
 
-    reporting: dict[str, Any] = FIRE | {"progress": refuse}
     with pytest.raises(RuntimeError, match="stop at"):
         _core.Scene().fire(_core.BeamArrays(**beam_arrays(100)), **(FIRE | {"progress": refuse}))
 

@@ -72,20 +72,20 @@ def test_what_memory_cannot_hold_is_refused_before_it_is_read(tmp_path, log_make
     write_log(log, tmp_path / name)
     n_bytes = (tmp_path / name).stat().st_size
     if name == "compressed.pcd":
-        cloud = pypcd4.PointCloud.from_path(tmp_path / name)
-        cloud.save(tmp_path / name, encoding=pypcd4.Encoding.BINARY_COMPRESSED)  # fewer bytes, the same points
+        cloud = PointCloud.from_path(tmp_path / name)
+        cloud.save(tmp_path / name, encoding=Encoding.BINARY_COMPRESSED)  # fewer bytes, the same points
     place = {} if name != "compressed.pcd" else {"scanner_m": [0, 0, 0]}
     monkeypatch.setattr(whole_file, "free_memory_bytes", lambda: 4 * n_bytes)
     assert len(read_log(tmp_path / name, **place)) > 0
     monkeypatch.setattr(whole_file, "free_memory_bytes", lambda: 2 * n_bytes)
     with monkeypatch.context() as patch, pytest.raises(FileError, match=r"is read whole, and would need .* GB of free"):
-        patch.setattr(pypcd4.PointCloud, "from_path", None)  # nothing was loaded
+        patch.setattr(PointCloud, "from_path", None)  # nothing was loaded
         open_log(tmp_path / name, **place)
 
 
 def test_one_sweep_too_large_for_the_memory_is_refused(tmp_path, monkeypatch):
     points = np.ones((1000, 3), np.float32)
-    pypcd4.PointCloud.from_xyz_points(points).save(tmp_path / "x.pcd")
+    PointCloud.from_xyz_points(points).save(tmp_path / "x.pcd")
     monkeypatch.setattr(whole_file, "free_memory_bytes", lambda: 100_000)  # the file has 12,000 bytes
     with pytest.raises(FileError, match=r"x.pcd: is read whole, and would need .* of free memory; split"):
         open_log(tmp_path / "x.pcd", scanner_m=[0, 0, 0])

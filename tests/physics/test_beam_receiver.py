@@ -6,13 +6,13 @@ import pytest
 from beam_reference import ahead, light_cone, received, sub_ray_directions, wall
 
 from hedgerow import Beams, Scene
-from hedgerow.physics.receiver import MODES, BeamSettings, ReceiverMode, optics
+from hedgerow.physics.receiver import MODES, BeamSettings, ReturnMode, optics
 from hedgerow.physics.stencil import make_stencil
 from hedgerow.physics.world import PhysicsWorld
 from hedgerow.sensor import Sensor
 
 CONE = light_cone("rectangular", 200.0)
-WINDOWS: list[ReceiverMode] = [mode for mode in MODES if mode != "waveform"]
+WINDOWS: list[ReturnMode] = [mode for mode in MODES if mode != "waveform"]
 N = 150
 
 

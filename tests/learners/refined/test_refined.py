@@ -14,6 +14,7 @@ from hedgerow.learners.refined.holdout import hold_out
 from hedgerow.learners.refined.model import RefinedParameters, Trainer
 from hedgerow.learners.refined.rounds import RayCounter
 from hedgerow.learners.refined.score import CostEvaluator, CostWeights, RayModel
+from hedgerow.world.elements import Gaussians
 
 RAYS = RayModel(0.0, 13.9, 0.001)
 SHORT = {"rounds": 1, "epochs": 1, "min_steps": 7}
