@@ -101,15 +101,16 @@ void bind_settings_of_pulses(nb::module_& m) {
     nb::class_<Spot>(m, "Spot", "Where the sub-rays of a pulse go.")
         .def("__init__", make_spot, nb::kw_only(), nb::arg("points").noconvert(), nb::arg("cells").noconvert(),
              nb::arg("share").noconvert(), nb::arg("round"), nb::arg("half_m"), nb::arg("tangent"));
-    bind_settings(m, "Optics", "How light falls with the range, and what unknown intensities count as.",
-                  field("falloff_m", &Optics::falloff_m), field("unknown_intensity", &Optics::unknown_intensity));
+    bind_settings(m, "LightModel", "How light falls with the range, and what unknown intensities count as.",
+                  field("falloff_m", &LightModel::falloff_m),
+                  field("unknown_intensity", &LightModel::unknown_intensity));
     bind_settings(m, "Receiver", "From the light of a pulse to its returns.", field("mode", &Receiver::mode),
                   field("cutoff_m", &Receiver::cutoff_m), field("threshold", &Receiver::threshold),
                   field("max_returns", &Receiver::max_returns));
     bind_settings(m, "Digitiser", "Pulse and clock of mode waveform.", field("fwhm_m", &Digitiser::fwhm_m),
                   field("step_m", &Digitiser::step_m));
     bind_settings(m, "PulseSettings", "All that decides about the returns of pulses.",
-                  field("spot", &PulseSettings::spot), field("optics", &PulseSettings::optics),
+                  field("spot", &PulseSettings::spot), field("light", &PulseSettings::light),
                   field("limits", &PulseSettings::limits), field("receiver", &PulseSettings::receiver),
                   field("digitiser", &PulseSettings::digitiser), field("seed", &PulseSettings::seed));
     bind_settings(m, "PulseDetails", "What to keep besides the returns; n_samples 0 keeps no waveforms.",

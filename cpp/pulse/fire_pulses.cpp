@@ -189,9 +189,9 @@ class BlockTracer {
         if (!settings_.limits.contain(range_m)) return;  // the sensor does not look there
         const float intensity = hit.drawn_intensity(random_.second_normal[lane]);
         const bool known = !std::isnan(intensity);
-        const float falloff = settings_.optics.falloff_m > 0 ? settings_.optics.falloff_m / range_m : 1.0f;
+        const float falloff = settings_.light.falloff_m > 0 ? settings_.light.falloff_m / range_m : 1.0f;
         const float share = settings_.spot.share[s];
-        const float light = share * (known ? intensity : settings_.optics.unknown_intensity) * falloff * falloff;
+        const float light = share * (known ? intensity : settings_.light.unknown_intensity) * falloff * falloff;
         out = {range_m, light, share, hit.cosine, hit.noise, hit.label, known, hit.element};
         if (!keep) return;
         out_.sub_rays.range_m[kept] = range_m;

@@ -30,7 +30,8 @@ struct Spot {
     int size() const { return static_cast<int>(share.size()); }
 };
 
-struct Optics {
+// How much light comes back.
+struct LightModel {
     float falloff_m;          // light counts as (falloff_m / range)^2; 0: whatever the range
     float unknown_intensity;  // what elements of unknown intensity count as
 };
@@ -61,7 +62,7 @@ struct SampleArrays {
 
 struct PulseSettings {
     Spot spot;
-    Optics optics;
+    LightModel light;
     RangeLimits limits;
     Receiver receiver;
     Digitiser digitiser;  // of mode `waveform`

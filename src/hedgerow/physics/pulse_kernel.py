@@ -110,7 +110,7 @@ def pulse_settings(
             half_m=optics.cone.half_m,
             tangent=optics.cone.tangent,
         ),
-        optics=_core.Optics(
+        light=_core.LightModel(
             falloff_m=settings.falloff_range_m if settings.range_falloff else 0.0,
             unknown_intensity=settings.unknown_intensity,
         ),
