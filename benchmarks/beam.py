@@ -15,10 +15,10 @@ import sites
 from measure import Result, at_least, best_seconds
 
 from hedgerow import Sensor
-from hedgerow.physics.receiver import BeamSettings
-from hedgerow.physics.site import load_site
-from hedgerow.physics.stencil import Cone, make_stencil
-from hedgerow.physics.world import PhysicsWorld
+from hedgerow.pulse.receiver import BeamSettings
+from hedgerow.pulse.stencil import Cone, make_stencil
+from hedgerow.scenes.site import load_site
+from hedgerow.world.pulsed import PhysicsWorld
 
 THREADS = 2
 SUB_RAYS = 9

@@ -10,9 +10,9 @@ from pathlib import Path
 from beam import SUB_RAYS, THREADS, memory_bytes, sensor
 from measure import Result, best_seconds
 
-from hedgerow.io.figure import new_figure, save_figure
-from hedgerow.physics.receiver import BeamSettings
-from hedgerow.physics.site import load_site
+from hedgerow.base.figure import new_figure, save_figure
+from hedgerow.pulse.receiver import BeamSettings
+from hedgerow.scenes.site import load_site
 
 PICTURE = Path(__file__).parent.parent / "out" / "growth.png"
 GRASS, TREE = "plants.grass.parameters", "plants.tree.parameters"

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 import hedgerow as hr
-from hedgerow.io.parquet import LogWriter
+from hedgerow.io.parquet.reader import LogWriter
 
 LENGTH_M = 400.0
 

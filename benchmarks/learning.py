@@ -10,10 +10,10 @@ import sites
 from measure import Result, at_least, best_seconds
 
 from hedgerow import Scene, SceneWorld
-from hedgerow.learners.bottomup import BottomupParameters, learn_bottomup
-from hedgerow.learners.surface import learn_surface
-from hedgerow.learners.topdown import TopdownParameters, learn_topdown
-from hedgerow.learners.voxel import VoxelParameters, learn_voxel
+from hedgerow.models.bottomup import BottomupParameters, learn_bottomup
+from hedgerow.models.surface import learn_surface
+from hedgerow.models.topdown import TopdownParameters, learn_topdown
+from hedgerow.models.voxel import VoxelParameters, learn_voxel
 
 FAR_M = 120.0
 VOXEL_GOAL = 2.0  # M beams/s on two cores, statistics and permeability together

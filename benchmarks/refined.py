@@ -5,9 +5,9 @@ from functools import cache
 
 from measure import Result, at_least, best_seconds
 
-from hedgerow.learners import learn
-from hedgerow.learners.refined.rounds import RayCounter
-from hedgerow.learners.refined.score import CostEvaluator, CostWeights, RayModel
+from hedgerow.models import learn
+from hedgerow.models.refined.rounds import RayCounter
+from hedgerow.models.refined.score import CostEvaluator, CostWeights, RayModel
 from hedgerow.reproduce.mobile import OFFROAD, record
 
 N_SWEEPS = 8

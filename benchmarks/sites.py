@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 
 from hedgerow import Pose, Scene, Sensor, SurfaceNoise, Trajectory
-from hedgerow.world.gaussians import whitening
+from hedgerow.world.scene import whitening
 
 N_GAUSSIANS = 500_000
 TAU = 3.5

@@ -5,8 +5,8 @@ import tempfile
 from pathlib import Path
 
 import hedgerow as hr
-from hedgerow.io.parquet import LogWriter
-from hedgerow.physics.site import load_site
+from hedgerow.io.parquet.reader import LogWriter
+from hedgerow.scenes.site import load_site
 
 site = load_site("street")  # a shipped scene; hedgerow scenes lists them
 world, trajectory = site.world(), site.trajectories["first"]

@@ -6,7 +6,7 @@ rest.
 """
 
 import hedgerow as hr
-from hedgerow.physics.site import load_site
+from hedgerow.scenes.site import load_site
 
 site, sensor = load_site("street"), hr.Sensor.named("vlp-16")
 beams = sensor.drive(site.trajectories["first"], n_sweeps=12)

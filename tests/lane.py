@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.frames import Trajectory
-from hedgerow.physics import shapes
+from hedgerow.scenes import mesh
 from hedgerow.world import Scene, SceneWorld, SurfaceNoise
 
 # SemanticKITTI's numbers.
@@ -45,7 +45,7 @@ def lane_world(seed: int = 0) -> SceneWorld:
     _add_plants(scene, rng, GRASS, _verge_points(rng))
     for x, y in ((-24, 9), (-6, -8.5), (12, 8), (26, -9), (33, 9.5)):
         _add_tree(scene, rng, x, y)
-    shed = shapes.box((14, -17, 0), (22, -11, 3.2))
+    shed = mesh.box((14, -17, 0), (22, -11, 3.2))
     scene.add_mesh(*shed, label=BUILDING, reflectance=0.5, noise=NOISE)
     _add_fence(scene)
     return SceneWorld(scene)
@@ -71,7 +71,7 @@ def ground_m(x: Array, y: Array) -> Array:
 
 def _add_ground(scene: Scene) -> None:
     x, y = np.arange(-60, 60.5, 0.5), np.arange(-40, 40.5, 0.5)
-    ground = shapes.height_field(x, y, ground_m(*np.meshgrid(x, y)))
+    ground = mesh.height_field(x, y, ground_m(*np.meshgrid(x, y)))
     scene.add_mesh(*ground, label=TERRAIN, reflectance=0.25, noise=NOISE)
 
 
@@ -102,7 +102,7 @@ def _add_plants(scene: Scene, rng: np.random.Generator, kind: Plants, points: Ar
 
 def _add_tree(scene: Scene, rng: np.random.Generator, x: float, y: float) -> None:
     foot = np.array([x, y, float(ground_m(np.array(x), np.array(y)))])
-    scene.add_mesh(*shapes.cylinder(foot, 4.0, 0.22, 0.12), label=TRUNK, reflectance=0.3, noise=NOISE)
+    scene.add_mesh(*mesh.cylinder(foot, 4.0, 0.22, 0.12), label=TRUNK, reflectance=0.3, noise=NOISE)
     crown = rng.normal(size=(2500, 3))
     crown *= (rng.random((2500, 1)) ** (1 / 4)) / np.linalg.norm(crown, axis=1, keepdims=True)
     _add_plants(scene, rng, CROWN, foot + [0, 0, 4.6] + crown * [1.9, 1.9, 1.6])
@@ -110,5 +110,5 @@ def _add_tree(scene: Scene, rng: np.random.Generator, x: float, y: float) -> Non
 
 def _add_fence(scene: Scene) -> None:
     # Chain link: one sheet that seven beams of ten pass.
-    sheet = shapes.rectangle((-35, 10.5, 0), (21, 0, 0), (0, 0, 2))
+    sheet = mesh.rectangle((-35, 10.5, 0), (21, 0, 0), (0, 0, 2))
     scene.add_mesh(*sheet, permeability=0.7, label=FENCE, reflectance=0.6, noise=NOISE)

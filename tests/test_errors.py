@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from hedgerow.arrays import RowError
+from hedgerow.base.arrays import RowError
 from hedgerow.errors import (
     FileError,
     HedgerowError,

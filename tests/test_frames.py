@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.transform import Rotation, Slerp
 
-from hedgerow import rotation
+from hedgerow.base import rotation
 from hedgerow.errors import InputError
 from hedgerow.frames import Pose, Trajectory
 

@@ -12,7 +12,7 @@ import hedgerow as hr
 from hedgerow import inputs
 from hedgerow.cli import app, main
 from hedgerow.errors import FileError, InputError
-from hedgerow.physics.scene_file import read
+from hedgerow.scenes.file import read
 from hedgerow.world import Gaussians
 
 

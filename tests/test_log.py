@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from small_logs import AXES, make_beams, make_log
 
-from hedgerow.arrays import RowError
+from hedgerow.base.arrays import RowError
 from hedgerow.errors import InputError
 from hedgerow.log import Beams, Log, Returns
 

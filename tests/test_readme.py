@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_cli import run
+from cli_runner import run
 
 from hedgerow.cli import app
-from hedgerow.learners.models import MODELS
+from hedgerow.models.registry import MODELS
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -10,14 +10,14 @@ from small_scenes import small_scene
 import hedgerow as hr
 from hedgerow.cli import app
 from hedgerow.live.client import Client
+from hedgerow.live.points import points_of
 from hedgerow.live.publisher import Address
 from hedgerow.live.server import SweepServer
 from hedgerow.live.stream import stream_drive
-from hedgerow.live.sweeps import points_of
-from hedgerow.physics.site import load_site
-from hedgerow.sensor.aim import Aim
+from hedgerow.scenes.site import load_site
+from hedgerow.sensor.drive import Aim
 from hedgerow.simulate import fire_sweep
-from hedgerow.view.web.opening import open_stage
+from hedgerow.view.web.session import open_stage
 from hedgerow.world.elements import Gaussians
 
 SENSOR = "vlp-16"

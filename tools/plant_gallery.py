@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from hedgerow.io.atomic import atomic_file
-from hedgerow.physics.piece import Piece, n_triangles
-from hedgerow.physics.plants import PLANTS
-from hedgerow.physics.terrain import Terrain
+from hedgerow.base.atomic import atomic_file
+from hedgerow.scenes.mesh import Piece, n_triangles
+from hedgerow.scenes.plants import PLANTS
+from hedgerow.scenes.terrain import Terrain
 from hedgerow.view.render import named_colours, picture
 from hedgerow.world import Scene
 

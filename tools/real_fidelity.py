@@ -20,9 +20,9 @@ from real_logs import Choice, logs
 from scipy.spatial import KDTree
 
 import hedgerow as hr
-from hedgerow.evaluate.tables import ScoreTable
-from hedgerow.io.figure import save_figure
-from hedgerow.report.sweep_plot import range_images
+from hedgerow.base.figure import save_figure
+from hedgerow.metrics.scores import ScoreTable
+from hedgerow.report.sweep_plots import range_images
 
 MODELS = ("voxel", "topdown", "bottomup", "hybrid", "surface", "permeable-surface", "points", "refined")
 SHOWN = (

@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 from real_fidelity import MODELS, RECORDINGS, budget_for, log_of
 
 import hedgerow as hr
-from hedgerow.learners.refined.score import CostWeights
+from hedgerow.models.refined.score import CostWeights
 from hedgerow.reproduce import mobile
-from hedgerow.reproduce.course import Course
-from hedgerow.reproduce.markdown import markdown_table
+from hedgerow.reproduce.recording import Course
+from hedgerow.reproduce.tables import markdown_table
 from hedgerow.world.elements import Gaussians, Points, Triangles
 
 LOST_HIT_NAT = (0.3, 1.0, 3.0, 9.0)

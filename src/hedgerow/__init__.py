@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hedgerow.errors import FileError, HedgerowError, InputError, MissingPackage
-    from hedgerow.evaluate import Comparison, Scores, compare
     from hedgerow.frames import Pose, Trajectory
     from hedgerow.io import open_log, read_log, read_trajectory, write_log, write_trajectory
-    from hedgerow.learners import learn
     from hedgerow.log import Beams, Log, Returns
+    from hedgerow.metrics import Comparison, Scores, compare
+    from hedgerow.models import learn
     from hedgerow.sensor import Sensor
     from hedgerow.simulate import Simulation, replay, simulate
     from hedgerow.world import LearnedWorld, Scene, SceneWorld, SurfaceNoise, World, load_world
@@ -24,7 +24,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "Beams": "log",
-    "Comparison": "evaluate",
+    "Comparison": "metrics",
     "FileError": "errors",
     "HedgerowError": "errors",
     "InputError": "errors",
@@ -35,14 +35,14 @@ _HOME = {
     "Returns": "log",
     "Scene": "world",
     "SceneWorld": "world",
-    "Scores": "evaluate",
+    "Scores": "metrics",
     "Sensor": "sensor",
     "Simulation": "simulate",
     "SurfaceNoise": "world",
     "Trajectory": "frames",
     "World": "world",
-    "compare": "evaluate",
-    "learn": "learners",
+    "compare": "metrics",
+    "learn": "models",
     "load_world": "world",
     "open_log": "io",
     "read_log": "io",

@@ -14,10 +14,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow import arrays, rotation
-from hedgerow.arrays import RowError
+from hedgerow.base import arrays, rotation
+from hedgerow.base.arrays import RowError
+from hedgerow.base.columns import store
 from hedgerow.errors import InputError
-from hedgerow.table import store
 
 _NS_PER_S = 1_000_000_000
 _QUATERNION_TOLERANCE = 1e-3  # what text files with four digits need

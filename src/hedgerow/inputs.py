@@ -25,9 +25,9 @@ from hedgerow.world import World, is_world, load_world
 
 if TYPE_CHECKING:
     from hedgerow.io.source import LogSource
-    from hedgerow.physics.receiver import BeamSettings
-    from hedgerow.physics.scene_file.build import Stages
-    from hedgerow.physics.site import ScenePlan
+    from hedgerow.pulse.receiver import BeamSettings
+    from hedgerow.scenes.file.build import Stages
+    from hedgerow.scenes.site import ScenePlan
 
 Kind = Literal["log", "learned world", "scene", "sensor", "trajectory"]
 PLACES: tuple[Kind, ...] = ("scene", "learned world")
@@ -45,7 +45,7 @@ def kind_of(given: str | Path) -> Kind:
     """
     from hedgerow.io import TRAJECTORY_FORMATS
     from hedgerow.io.formats import format_of
-    from hedgerow.physics.scene_file.read import SUFFIXES, scene_names
+    from hedgerow.scenes.file.read import SUFFIXES, scene_names
 
     path = Path(given)
     suffix = path.suffix.lower()
@@ -187,7 +187,7 @@ def open_place(
         FileError, InputError: the file is wrong, or something else than a place; or what only scenes have is given
             for a learned world.
     """
-    from hedgerow.physics.site import open_scene
+    from hedgerow.scenes.site import open_scene
 
     if require_kind(given, PLACES, verb) == "scene":
         return Place(str(given), open_scene(given, changes), seed)
@@ -212,9 +212,9 @@ def describe(given: str | Path) -> list[tuple[str, str]]:
         FileError, InputError: missing, damaged, or of no known kind.
     """
     from hedgerow.io.describe import describe as describe_file
-    from hedgerow.physics.site import open_scene
+    from hedgerow.scenes.site import open_scene
     from hedgerow.sensor.describe import details
-    from hedgerow.world.describe import describe_world
+    from hedgerow.world.store.files import describe_world
 
     match kind_of(given):
         case "learned world":
@@ -237,7 +237,7 @@ def _is_sensor_file(path: Path) -> bool:
 
 def _neighbours(path: Path) -> list[str]:
     """Names that may have been meant: of scenes, sensors, and of what lies in the same folder."""
-    from hedgerow.physics.scene_file.read import scene_names
+    from hedgerow.scenes.file.read import scene_names
 
     beside = [str(path.parent / each.name) for each in path.parent.iterdir()] if path.parent.is_dir() else []
     return [*scene_names(), *Sensor.names(), *beside]

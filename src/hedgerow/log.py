@@ -19,11 +19,20 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow import arrays
-from hedgerow.arrays import Index, Numbers
+from hedgerow.base import arrays
+from hedgerow.base.arrays import Index, Numbers
+from hedgerow.base.columns import (
+    BLANK,
+    Table,
+    as_beside,
+    as_ranges,
+    require_agreement,
+    require_beside,
+    require_ranges,
+    require_within,
+    store,
+)
 from hedgerow.errors import InputError
-from hedgerow.ranges import BLANK, as_beside, as_ranges, require_beside, require_ranges, require_within
-from hedgerow.table import Table, require_agreement, store
 
 
 @dataclass(frozen=True, slots=True, eq=False)

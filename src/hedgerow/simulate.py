@@ -15,13 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hedgerow.base.randomness import require_seed
 from hedgerow.errors import InputError
 from hedgerow.frames import Pose, Trajectory
 from hedgerow.log import Beams, Log
 from hedgerow.sensor import Sensor
-from hedgerow.sensor.aim import Aim
-from hedgerow.sensor.driving import extent
-from hedgerow.sensor.randomness import require_seed
+from hedgerow.sensor.drive import Aim, extent
 from hedgerow.world import World
 
 SAME_ORIGIN_M = 0.001

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from hedgerow.apps.cost_grid import CostGrid, GridSettings
+from hedgerow.apps.planner import CostGrid, GridSettings
 from hedgerow.errors import InputError
 
 SMALL = GridSettings(cell_m=0.5, n_cells=20, keep_off_m=0.0)

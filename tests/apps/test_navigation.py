@@ -3,11 +3,11 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from hedgerow.apps.cost_grid import GridSettings
 from hedgerow.apps.navigation import NavigationSettings, navigate
+from hedgerow.apps.planner import GridSettings
 from hedgerow.errors import InputError
 from hedgerow.log import Log
-from hedgerow.physics import shapes
+from hedgerow.scenes import mesh
 from hedgerow.sensor import Sensor
 from hedgerow.world import Scene, SceneWorld
 
@@ -29,11 +29,11 @@ def sloping(x, y):
 def toy(ground=flat, *, wall: bool = True, ring: bool = False) -> SceneWorld:
     scene = Scene()
     axis = np.linspace(-60, 60, 121)
-    scene.add_mesh(*shapes.height_field(axis, axis, ground(*np.meshgrid(axis, axis))))
+    scene.add_mesh(*mesh.height_field(axis, axis, ground(*np.meshgrid(axis, axis))))
     if wall:
-        scene.add_mesh(*shapes.box((WALL[0], WALL[2], -2), (WALL[1], WALL[3], 3)))
+        scene.add_mesh(*mesh.box((WALL[0], WALL[2], -2), (WALL[1], WALL[3], 3)))
     if ring:
-        scene.add_mesh(*shapes.cylinder((*GOAL, -1), 4.0, 4.0, sides=48))
+        scene.add_mesh(*mesh.cylinder((*GOAL, -1), 4.0, 4.0, sides=48))
     return SceneWorld(scene)
 
 

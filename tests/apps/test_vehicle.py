@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from hedgerow.apps.vehicle import Command, Motion, VehicleSettings, follow, move, stand_on, within_limits
+from hedgerow.apps.navigation import Command, Motion, VehicleSettings, follow, move, stand_on, within_limits
 from hedgerow.errors import InputError
 
 CAR = VehicleSettings()

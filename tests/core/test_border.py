@@ -6,11 +6,11 @@ from typing import get_args
 import pytest
 
 from hedgerow import _core
-from hedgerow.learners.refined.rounds import RaySums
-from hedgerow.learners.topdown import TopdownParameters
-from hedgerow.physics.pulse_kernel import native_mode
-from hedgerow.physics.receiver import MODES, ReturnMode
+from hedgerow.models.refined.rounds import RaySums
+from hedgerow.models.topdown import TopdownParameters
+from hedgerow.pulse.receiver import MODES, ReturnMode
 from hedgerow.world.elements import Points
+from hedgerow.world.pulsed import native_mode
 
 
 def names(enum):

@@ -12,8 +12,9 @@ from pypcd4.pypcd4 import Encoding, PointCloud
 import hedgerow as hr
 from hedgerow.errors import FileError, InputError
 from hedgerow.frames import Pose, Trajectory
-from hedgerow.io import open_log, open_sink, read_log, whole_file, write_log
-from hedgerow.io.las import pulses_by_time
+from hedgerow.io import open_log, open_sink, read_log, write_log
+from hedgerow.io import source as whole_file
+from hedgerow.io.points.las import pulses_by_time
 
 FILES = ["x.ply", "x.pcd", "x.las", "x.laz"]
 # LAS rounds to millimetres, others hold doubles; ranges and directions are float32: 60 m steps by 4e-6 m.
@@ -177,7 +178,7 @@ def test_las_larger_than_a_chunk_keeps_pulses_together(tmp_path, monkeypatch):
     las.gps_time, las.return_number = np.repeat(np.arange(n), 2), np.tile([1, 2], n)
     las.write(tmp_path / "x.las")
     whole = read_log(tmp_path / "x.las", scanner_m=[0, 0, 0])
-    monkeypatch.setattr("hedgerow.io.las._AT_ONCE", 333)
+    monkeypatch.setattr("hedgerow.io.points.las._AT_ONCE", 333)
     source = open_log(tmp_path / "x.las", scanner_m=[0, 0, 0])
     parts = [log for _, log in source.iter_sweeps()]
     assert [int(log.beams.sweep[0]) for log in parts] == source.sweeps.tolist() == list(range(7))

@@ -52,12 +52,13 @@ def test_every_row_of_the_tables_names_a_module_with_the_verbs():
 
     for each in FORMATS:
         module = import_module(each.module)
-        assert callable(getattr(module, "open_log", None)) or not each.reads
+        assert callable(getattr(module, each.opener, None)) or not each.reads
         assert callable(getattr(module, "log_sink", None)) or not each.writes
         assert set(each.options) <= set(ReadOptions.model_fields)
     for name in TRAJECTORY_FORMATS.values():
-        assert callable(import_module(name).read_trajectory)
-        assert callable(import_module(name).write_trajectory)
+        module = import_module("hedgerow.io.trajectory")
+        assert callable(getattr(module, f"read_{name}"))
+        assert callable(getattr(module, f"write_{name}"))
 
 
 def test_no_two_formats_claim_a_suffix():

@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 
 from hedgerow.errors import InputError
 from hedgerow.io import open_log, read_log, write_log
-from hedgerow.io.parquet import LogFile, LogWriter
+from hedgerow.io.parquet.reader import LogFile, LogWriter
 from hedgerow.log import Log, Returns
 
 ALL = ("intensity", "label", "element")
@@ -203,7 +203,7 @@ def test_rows_regrouped_by_another_program_are_read_all_the_same(tmp_path, log_m
 
 
 def test_many_small_sweeps_are_decoded_in_batches(tmp_path, log_maker, monkeypatch):
-    monkeypatch.setattr("hedgerow.io.parquet._ROWS_AT_ONCE", 50)
+    monkeypatch.setattr("hedgerow.io.parquet.reader._ROWS_AT_ONCE", 50)
     for n_returns in (1, 3):
         log = log_maker(n_sweeps=10, per_sweep=11, n_returns=n_returns, arrays=ALL)
         write_log(log, tmp_path / "x.parquet")

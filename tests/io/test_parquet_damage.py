@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from hedgerow.errors import FileError
-from hedgerow.io import open_log, parquet_writer, read_log, write_log
-from hedgerow.io.parquet import LogWriter
+from hedgerow.io import open_log, read_log, write_log
+from hedgerow.io.parquet import writer as parquet_writer
+from hedgerow.io.parquet.reader import LogWriter
 
 
 @pytest.fixture

@@ -10,8 +10,7 @@ from packet_maker import ethernet, ip, ouster_metadata, ouster_payloads, ouster_
 
 import hedgerow as hr
 from hedgerow.errors import FileError
-from hedgerow.io.pcap.crc64 import crc64
-from hedgerow.io.pcap.ouster_metadata import OusterMetadata
+from hedgerow.io.pcap.ouster import OusterMetadata, crc64
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 OUSTER = DATA / "pcap" / "ouster"

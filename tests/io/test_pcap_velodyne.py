@@ -260,7 +260,7 @@ def test_every_pulse_has_the_pose_of_its_instant(tmp_path):
     log, still = hr.read_log(path, trajectory=drive, max_range_m=400), hr.read_log(path, static=True, max_range_m=400)
     assert end_s - start_s == 2
     position, turn = drive.at(log.beams.time_ns)
-    from hedgerow import rotation
+    from hedgerow.base import rotation
 
     expected = position + rotation.rotate(turn, still.beams.origin_m)
     np.testing.assert_allclose(log.beams.origin_m, expected, atol=1e-9)

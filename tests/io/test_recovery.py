@@ -12,11 +12,11 @@ from numpy.testing import assert_allclose
 import hedgerow as hr
 from hedgerow.frames import Pose
 from hedgerow.io.convert import convert
-from hedgerow.io.kitti_bin import read_bin
+from hedgerow.io.folder import by_laser
+from hedgerow.io.kitti import read_bin
 from hedgerow.io.recovery import NotRecovered, Recovery
+from hedgerow.io.recovery.fit import split_rings
 from hedgerow.io.recovery.lasers import fit_lattice, fit_line
-from hedgerow.io.recovery.rings import split_rings
-from hedgerow.io.sweep_frame import by_laser
 
 S2 = hr.Sensor.named("hdl-64e-s2")
 HEIGHT_M = 1.9

@@ -11,7 +11,7 @@ from bag_maker import HESAI, KINDS, OUSTER, START_NS, VELODYNE, Maker, drive, po
 from packet_maker import HDL_64E, VLS_128, hdl_64e_calibration, hdl_64e_status, velodyne_drive, velodyne_pcap
 
 import hedgerow as hr
-from hedgerow import rotation
+from hedgerow.base import rotation
 from hedgerow.errors import FileError
 
 STANDING: dict[str, Any] = {"static": True}

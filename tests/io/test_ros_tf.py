@@ -8,7 +8,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.errors import FileError
-from hedgerow.io.ros.tf import Transforms
+from hedgerow.io.ros.poses import Transforms
 
 
 def message(stamp_ns, parent, child, pose):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow import rotation
+from hedgerow.base import rotation
 from hedgerow.errors import FileError, HedgerowError, InputError
 from hedgerow.io import open_sink
 from hedgerow.io.convert import convert

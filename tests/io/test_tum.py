@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 
 from hedgerow.errors import FileError, InputError
 from hedgerow.frames import Trajectory
-from hedgerow.io.tum import read_trajectory, write_trajectory
+from hedgerow.io.trajectory import read_tum, write_tum
 
 POSE = "1 2 3 0 0 0 1"
 
@@ -25,8 +25,8 @@ def random_trajectory(n: int, seed: int) -> Trajectory:
 def test_round_trip_is_exact_to_the_last_bit(tmp_path_factory, n, seed):
     path = tmp_path_factory.mktemp("tum") / "x.tum"
     trajectory = random_trajectory(n, seed)
-    write_trajectory(trajectory, path)
-    assert read_trajectory(path).equal(trajectory)
+    write_tum(trajectory, path)
+    assert read_tum(path).equal(trajectory)
 
 
 def test_stamps_are_read_to_the_nanosecond(tmp_path):
@@ -34,19 +34,19 @@ def test_stamps_are_read_to_the_nanosecond(tmp_path):
     stamps = ["-1.5", "0", "1e-9", "1.4e1", "1403636579.763555584", "1403636579.763555585", "1.5e9"]
     path.write_text("\n".join(f"{stamp} {POSE}" for stamp in stamps))
     expected = [-1_500_000_000, 0, 1, 14 * 10**9, 1403636579763555584, 1403636579763555585, 15 * 10**17]
-    assert_array_equal(read_trajectory(path).time_ns, expected)
+    assert_array_equal(read_tum(path).time_ns, expected)
 
 
 def test_times_before_zero_are_written_exactly(tmp_path):
     trajectory = Trajectory([-1, 0, 5], np.zeros((3, 3)), [[0, 0, 0, 1]] * 3)  # pyright: ignore[reportArgumentType]  # lists are converted
-    write_trajectory(trajectory, tmp_path / "x.tum")
+    write_tum(trajectory, tmp_path / "x.tum")
     assert (tmp_path / "x.tum").read_text().splitlines()[1].startswith("-0.000000001 ")
-    assert read_trajectory(tmp_path / "x.tum").equal(trajectory)
+    assert read_tum(tmp_path / "x.tum").equal(trajectory)
 
 
 def test_comments_empty_lines_and_tabs_are_allowed(tmp_path):
     (tmp_path / "x.tum").write_text(f"# head\n\n1 {POSE} # first\r\n2\t1\t2\t3\t0\t0\t0\t1\n\n")
-    assert_array_equal(read_trajectory(tmp_path / "x.tum").time_ns, [10**9, 2 * 10**9])
+    assert_array_equal(read_tum(tmp_path / "x.tum").time_ns, [10**9, 2 * 10**9])
 
 
 @pytest.mark.parametrize(
@@ -68,17 +68,17 @@ def test_comments_empty_lines_and_tabs_are_allowed(tmp_path):
 def test_bad_lines_are_refused_naming_file_and_line(tmp_path, lines, message):
     (tmp_path / "x.tum").write_text("\n".join(lines))
     with pytest.raises(FileError, match=rf"x.tum(, |: ){message}"):
-        read_trajectory(tmp_path / "x.tum")
+        read_tum(tmp_path / "x.tum")
 
 
 def test_missing_and_binary_files_are_refused(tmp_path):
     with pytest.raises(FileError, match=r"x.tum: no such file"):
-        read_trajectory(tmp_path / "x.tum")
+        read_tum(tmp_path / "x.tum")
     (tmp_path / "x.tum").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(FileError, match=r"x.tum: not a text file"):
-        read_trajectory(tmp_path / "x.tum")
+        read_tum(tmp_path / "x.tum")
 
 
 def test_times_are_refused_because_the_file_has_them(tmp_path):
     with pytest.raises(InputError, match="TUM poses have their own times"):
-        read_trajectory(tmp_path / "x.tum", rate_hz=10)
+        read_tum(tmp_path / "x.tum", rate_hz=10)

@@ -12,10 +12,8 @@ from mcap_ros2._dynamic import generate_dynamic, serialize_dynamic
 from rosbags.typesys import Stores, get_typestore
 
 from hedgerow import InputError, Pose
-from hedgerow.io.ros.messages import POINT_CLOUD2, POSE_STAMPED, TF_MESSAGE
-from hedgerow.io.ros.point_cloud2 import POINT
-from hedgerow.live.packages import ros2_messages
-from hedgerow.live.publisher import encode_cloud, encode_transform
+from hedgerow.io.ros.messages import POINT, POINT_CLOUD2, POSE_STAMPED, TF_MESSAGE
+from hedgerow.live.publisher import encode_cloud, encode_transform, ros2_messages
 
 ROS = ros2_messages()
 KINDS = POINT_CLOUD2, TF_MESSAGE, POSE_STAMPED

@@ -3,8 +3,8 @@
 
 import pytest
 
-from hedgerow.live.inbox import Inbox
-from hedgerow.live.pace import Pacer
+from hedgerow.live.server import Inbox
+from hedgerow.live.stream import Pacer
 
 
 class Clock:

@@ -17,11 +17,12 @@ from websockets.sync.client import connect
 from hedgerow import Beams, InputError, MissingPackage, Pose, Trajectory, World
 from hedgerow.errors import SocketError
 from hedgerow.io.ros.messages import POINT_CLOUD2, POSE_STAMPED, TF_MESSAGE
-from hedgerow.live import packages, protocol
+from hedgerow.live import client as protocol
+from hedgerow.live import publisher as packages
 from hedgerow.live.client import Client
+from hedgerow.live.points import points_of
 from hedgerow.live.publisher import Address, Publisher, encode_transform
 from hedgerow.live.server import SweepServer
-from hedgerow.live.sweeps import points_of
 
 HERE = Pose.from_xyz_rpy((1, 0.5, 1), (0.01, 0.02, 0.1))
 THERE = Pose.from_xyz_rpy((1.4, 0.6, 1.1), (0.0, 0.02, 0.2))

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
+from hedgerow.base.interrupt import Stop
 from hedgerow.cli import app
 from hedgerow.errors import SocketError
 from hedgerow.live.client import Client
+from hedgerow.live.points import points_of
 from hedgerow.live.publisher import Address, Publisher
 from hedgerow.live.stream import stream_drive
-from hedgerow.live.sweeps import points_of
-from hedgerow.stop import Stop
 
 WAY = hr.Trajectory.line((0, 0, 1), (1, 0, 1), 4.0)  # 0.25 s, room for two sweeps
 
@@ -189,7 +189,7 @@ def test_a_busy_port_and_an_absent_package_are_told_before_the_scene_is_built(
     def build(*words, **settings):
         raise AssertionError("the scene was built")
 
-    monkeypatch.setattr("hedgerow.physics.site.load_site", build)
+    monkeypatch.setattr("hedgerow.scenes.site.load_site", build)
     port = server.url.rpartition(":")[2]
     with pytest.raises(SocketError, match=f"127.0.0.1:{port}: cannot listen there"):
         app([*words, str(scene), "--port", port], exit_on_error=False, print_error=False)
@@ -210,7 +210,7 @@ def test_a_busy_port_and_an_absent_package_are_told_before_the_scene_is_built(
 )
 def test_what_can_be_refused_without_the_scene_is(tmp_path, scene, monkeypatch, words, part):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delattr("hedgerow.physics.site.load_site")
+    monkeypatch.delattr("hedgerow.scenes.site.load_site")
     with pytest.raises(hr.HedgerowError) as caught:
         app([*words, *(["--port", "0"] if "--live" in words or "serve" in words else [])], exit_on_error=False)
     assert part in str(caught.value)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from hedgerow import Log, Pose, Returns, Sensor, Trajectory
-from hedgerow.live.sweeps import points_of
+from hedgerow.live.points import points_of
 
 
 @pytest.mark.parametrize("name", ["vlp-16", "mid-360"])

@@ -10,7 +10,7 @@ import pytest
 from chromium import Browser, find_chromium
 
 import hedgerow as hr
-from hedgerow.evaluate import compare
+from hedgerow.metrics import compare
 from hedgerow.report import write_report
 
 pytestmark = [

@@ -8,9 +8,8 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.cli.app import settings_of
-from hedgerow.evaluate import compare
-from hedgerow.report.origin import learn_command, what_it_is
-from hedgerow.report.summary import headline, in_short
+from hedgerow.metrics import compare
+from hedgerow.report.page import headline, in_short, learn_command, what_it_is
 
 
 @pytest.fixture(scope="module")

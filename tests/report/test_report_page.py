@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.evaluate import compare
+from hedgerow.metrics import compare
 from hedgerow.report import write_report
 
 OUTSIDE = ("src", "href", "srcset", "data", "poster", "action")

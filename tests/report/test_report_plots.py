@@ -6,14 +6,27 @@ import pytest
 from numpy.typing import ArrayLike
 
 import hedgerow as hr
-from hedgerow.evaluate import compare
-from hedgerow.evaluate.bearing import BearingHistogram, Directions
-from hedgerow.io.figure import save_figure
-from hedgerow.report.bearing_plot import Window, bearing_histograms, bearing_image, busiest_window
-from hedgerow.report.perspective_plot import ABOVE_M, BEHIND_M, DOWN, project, sweeps_in_perspective
-from hedgerow.report.plots import likelihood_histograms, range_histograms
-from hedgerow.report.style import line_styles
-from hedgerow.report.sweep_plot import range_images, sweeps_from_above
+from hedgerow.base.figure import save_figure
+from hedgerow.metrics import compare
+from hedgerow.metrics.bearing import BearingHistogram, Directions
+from hedgerow.report.plots import (
+    Window,
+    bearing_histograms,
+    bearing_image,
+    busiest_window,
+    likelihood_histograms,
+    line_styles,
+    range_histograms,
+)
+from hedgerow.report.sweep_plots import (
+    ABOVE_M,
+    BEHIND_M,
+    DOWN,
+    project,
+    range_images,
+    sweeps_from_above,
+    sweeps_in_perspective,
+)
 
 DIRECTIONS = Directions(0.09)
 

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from hedgerow.physics.grass_ranges import Stand
-from hedgerow.physics.site import load_site
 from hedgerow.reproduce import grass_ranges, mixed_pixels, shrub_histogram
+from hedgerow.reproduce.grass_ranges import Stand
 from hedgerow.reproduce.shrub_histogram import Shrub
+from hedgerow.scenes.site import load_site
 
 
 def test_a_single_ray_into_grass_follows_the_exponential_law():

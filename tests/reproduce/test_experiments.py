@@ -5,11 +5,10 @@ import numpy as np
 import pytest
 
 from hedgerow import compare, learn
-from hedgerow.physics.site import load_site
 from hedgerow.reproduce import mobile
-from hedgerow.reproduce.paper_table import PaperTable
-from hedgerow.reproduce.static_targets import PAPER, distances
-from hedgerow.reproduce.targets import TARGETS
+from hedgerow.reproduce.static_targets import PAPER, TARGETS, distances
+from hedgerow.reproduce.tables import PaperTable
+from hedgerow.scenes.site import load_site
 
 BY_NAME = {target.name: target for target in TARGETS}
 

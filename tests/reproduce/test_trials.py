@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from hedgerow.evaluate import Comparison, compare
 from hedgerow.log import Log
-from hedgerow.physics.site import load_site
+from hedgerow.metrics import Comparison, compare
 from hedgerow.reproduce import budget, mobile, off_path, sensor_transfer
-from hedgerow.reproduce.course import Course
-from hedgerow.reproduce.markdown import markdown_table
 from hedgerow.reproduce.mobile import AGAIN
-from hedgerow.reproduce.paper_table import PaperTable
+from hedgerow.reproduce.recording import Course
+from hedgerow.reproduce.tables import PaperTable, markdown_table
+from hedgerow.scenes.site import load_site
 
 SCENE = """
 seed = 4

@@ -4,7 +4,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow import rotation
+from hedgerow.base import rotation
 from hedgerow.frames import Trajectory
 
 

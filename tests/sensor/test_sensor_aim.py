@@ -8,9 +8,9 @@ from scipy import stats
 
 from hedgerow.frames import Pose
 from hedgerow.sensor import Sensor
-from hedgerow.sensor.aim import Aim, aimed
-from hedgerow.sensor.pattern import Pattern
-from hedgerow.sensor.pattern_config import Spinning
+from hedgerow.sensor.config import Spinning
+from hedgerow.sensor.drive import Aim, aimed
+from hedgerow.sensor.scan.pattern import Pattern
 
 ALARM = 1e-3  # false-alarm rate of each statistical test; the seeds are fixed, so each either always passes or never
 

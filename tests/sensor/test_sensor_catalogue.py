@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 
 from hedgerow.errors import InputError
 from hedgerow.sensor import Sensor
-from hedgerow.sensor.pattern_config import Spinning
+from hedgerow.sensor.config import Spinning
 
 WANTED = [
     "hdl-32e", "hdl-64e", "hdl-64e-s2", "lms-291", "mid-360", "neato-xv-11", "os1-128", "os1-64", "vlp-16", "vlp-32c",

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from placing_reference import place_numpy
 
-from hedgerow import _core, rotation
+from hedgerow import _core
+from hedgerow.base import rotation
 from hedgerow.errors import InputError
 from hedgerow.frames import Pose, Trajectory
 from hedgerow.log import Beams

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import stats
 
+from hedgerow.base import randomness
 from hedgerow.errors import InputError
 from hedgerow.log import Beams, Log, Returns
-from hedgerow.sensor import Sensor, randomness
+from hedgerow.sensor import Sensor
 
 ALARM = 1e-3  # false-alarm rate of each statistical test; the seeds are fixed
 

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from hedgerow.sensor import Sensor
-from hedgerow.sensor.pattern_config import Spinning
+from hedgerow.sensor.config import Spinning
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="needs the recordings in ../shared/data")

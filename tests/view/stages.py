@@ -4,8 +4,7 @@
 import numpy as np
 
 from hedgerow import Log
-from hedgerow.view.web.layers import Layer, fired, named_apart
-from hedgerow.view.web.stage import Stage
+from hedgerow.view.web.session import Layer, Stage, fired, named_apart
 from hedgerow.world import Gaussians, LearnedWorld, Triangles
 
 WALL_X_M = 10.0

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from hedgerow.errors import FileError, InputError
-from hedgerow.physics import shapes
+from hedgerow.scenes import mesh
 from hedgerow.view.render import Camera, named_colours, picture, render
 from hedgerow.world import Scene, SurfaceNoise
 
@@ -20,8 +20,8 @@ SMALL: dict[str, Any] = {"width_px": 60, "height_px": 40, "colours": COLOURS, "s
 def wall_and_ground(noise=None):
     more = {} if noise is None else {"noise": noise}
     scene = Scene()
-    scene.add_mesh(*shapes.rectangle((-50, -50, 0), (100, 0, 0), (0, 100, 0)), label=GREEN, **more)
-    scene.add_mesh(*shapes.rectangle((10, -1, 0), (0, 2, 0), (0, 0, 2)), label=RED, **more)
+    scene.add_mesh(*mesh.rectangle((-50, -50, 0), (100, 0, 0), (0, 100, 0)), label=GREEN, **more)
+    scene.add_mesh(*mesh.rectangle((10, -1, 0), (0, 2, 0), (0, 0, 2)), label=RED, **more)
     return scene
 
 

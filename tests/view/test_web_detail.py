@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from hedgerow.view.web.cloud import key_of
-from hedgerow.view.web.detail import COARSEST, LARGEST, drawn, enlarged, finest_octave, octaves
+from hedgerow.view.web.frame import COARSEST, LARGEST, drawn, enlarged, finest_octave, key_of, octaves
 
 N = 40 * COARSEST
 

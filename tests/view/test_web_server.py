@@ -94,9 +94,9 @@ def test_wrong_paths_and_options_are_refused_in_one_sentence(tmp_path, log_file)
 
 def test_a_taken_port_is_told_before_anything_slow(log_file, monkeypatch):
     from hedgerow.cli.view import view
-    from hedgerow.view.web import opening
+    from hedgerow.view.web import session
 
-    monkeypatch.setattr(opening, "open_stage", lambda *_: pytest.fail("the stage was opened"))
+    monkeypatch.setattr(session, "open_stage", lambda *_: pytest.fail("the stage was opened"))
     with socket.socket() as taken, pytest.raises(InputError, match="is taken"):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -182,7 +182,7 @@ def test_switched_off_layers_vanish_and_others_are_not_sent_again(server):
 
 
 def test_fewer_points_are_larger_and_nothing_is_sent_again_for_it(server):
-    from hedgerow.view.web.detail import COARSEST
+    from hedgerow.view.web.frame import COARSEST
     from hedgerow.view.web.viewer import Viewer
 
     n = 8 * COARSEST
@@ -201,7 +201,7 @@ def test_fewer_points_are_larger_and_nothing_is_sent_again_for_it(server):
 
 
 def test_new_colours_of_a_sliced_cloud_stay_with_their_points(server):
-    from hedgerow.view.web.detail import COARSEST
+    from hedgerow.view.web.frame import COARSEST
     from hedgerow.view.web.viewer import Viewer
 
     viewer = Viewer(server, stage_of(fan(n=4 * COARSEST, sweeps=1)), Choice(quantity="layer"))
@@ -248,7 +248,7 @@ def test_a_beam_given_by_number_is_drawn_with_its_density(server):
 def test_worlds_alone_are_drawn_as_shapes(server, gaussians_as):
     from stages import bush_world
 
-    from hedgerow.view.web.stage import Solid, Stage
+    from hedgerow.view.web.session import Solid, Stage
     from hedgerow.view.web.viewer import Viewer
 
     stage = Stage([], [Solid("bush", bush_world()), Solid("wall", wall_world())])

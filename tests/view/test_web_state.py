@@ -8,13 +8,9 @@ from stages import bush_world, fan, layer, stage_of, wall_world
 
 from hedgerow import Log
 from hedgerow.errors import InputError
-from hedgerow.view.web.cloud import cloud_of, thin
-from hedgerow.view.web.colours import colour, robust_limits, scale
-from hedgerow.view.web.frame import Choice, make_frame
-from hedgerow.view.web.kept import Kept
-from hedgerow.view.web.labels import UNKNOWN, label_colour, label_name
-from hedgerow.view.web.layers import named_apart
-from hedgerow.view.web.stage import Stage
+from hedgerow.view.web.colours import UNKNOWN, colour, label_colour, label_name, robust_limits, scale
+from hedgerow.view.web.frame import Choice, cloud_of, make_frame, thin
+from hedgerow.view.web.session import Kept, Stage, named_apart
 
 # ---- sweeps ---------------------------------------------------------------------------------------------------
 

@@ -9,9 +9,9 @@ from scipy import stats
 
 from hedgerow import _core
 from hedgerow.errors import InputError
-from hedgerow.physics import shapes
+from hedgerow.scenes import mesh
 from hedgerow.world import Scene, SurfaceNoise
-from hedgerow.world.behind import first_behind
+from hedgerow.world.scene import first_behind
 
 LEAF, WALL, GROUND = 70, 50, 72
 
@@ -21,7 +21,7 @@ def f32(value, n):
 
 
 def plane(scene, x_m, label, **more):
-    scene.add_mesh(*shapes.rectangle((x_m, -50, -50), (0, 100, 0), (0, 0, 100)), label=label, **more)
+    scene.add_mesh(*mesh.rectangle((x_m, -50, -50), (0, 100, 0), (0, 0, 100)), label=label, **more)
 
 
 def ahead(n, **more):

@@ -7,8 +7,7 @@ from sites import gaussians, points, triangles, world
 
 from hedgerow import FileError
 from hedgerow.world import LearnedWorld, is_world
-from hedgerow.world.describe import describe_world
-from hedgerow.world.store import WorldFile
+from hedgerow.world.store.files import WorldFile, describe_world
 
 
 def test_a_world_says_what_it_is_and_where_it_comes_from(tmp_path):

@@ -14,11 +14,11 @@ from saved import FORMER_TOML, edit, files_of, refused, rewrite_checksums, site
 from sites import gaussians, points, rays, same, triangles, world
 
 from hedgerow import FileError, InputError
-from hedgerow.io import atomic
+from hedgerow.base import atomic
 from hedgerow.world import LearnedWorld, SurfaceNoise, load_world
 from hedgerow.world.elements import Gaussians, Triangles
-from hedgerow.world.header import plain
-from hedgerow.world.store import WorldFile
+from hedgerow.world.store.files import WorldFile
+from hedgerow.world.store.header import plain
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from sites import gaussians, world
 
 from hedgerow import FileError
 from hedgerow.world import load_world
-from hedgerow.world.store import WorldFile
+from hedgerow.world.store.files import WorldFile
 
 
 @pytest.fixture

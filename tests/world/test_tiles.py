@@ -7,7 +7,7 @@ from sites import gaussians, mixtures, modes, points, rays, triangles, world
 
 from hedgerow import FileError, InputError, _core
 from hedgerow.world import Gaussians, Scene, Triangles, World, load_world
-from hedgerow.world.tiles import in_tile_order, list_tiles, tile_of
+from hedgerow.world.store.tiles import in_tile_order, list_tiles, tile_of
 
 
 def saved(path, *tables, **settings):

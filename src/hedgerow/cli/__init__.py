@@ -9,24 +9,24 @@ import sys
 
 from cyclopts import CycloptsError
 
-from hedgerow.cli import calibrate, convert, demo, evaluate, fire, reproduce, scenes, serve, show, view, worlds
+from hedgerow.cli import calibrate, compare, convert, demo, fire, info, learn, reproduce, scenes, serve, view
 from hedgerow.cli.app import app, group_commands
 from hedgerow.errors import HedgerowError
 
 __all__ = [
     "app",
     "calibrate",
+    "compare",
     "convert",
     "demo",
-    "evaluate",
     "fire",
+    "info",
+    "learn",
     "main",
     "reproduce",
     "scenes",
     "serve",
-    "show",
     "view",
-    "worlds",
 ]
 
 group_commands()

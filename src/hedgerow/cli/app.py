@@ -10,7 +10,7 @@ from rich.console import Console
 from hedgerow import __version__
 
 if TYPE_CHECKING:
-    from hedgerow.evaluate.tables import ScoreTable
+    from hedgerow.metrics.scores import ScoreTable
 
 app = App(
     name="hedgerow",

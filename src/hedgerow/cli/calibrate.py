@@ -10,7 +10,7 @@ from hedgerow.cli.app import app, out, print_table
 
 if TYPE_CHECKING:
     from hedgerow.io.source import LogSource
-    from hedgerow.physics.calibrate import Calibration
+    from hedgerow.models.vegetation_calibration import Calibration
     from hedgerow.world import World
 
 calibrate = App(name="calibrate", help="Measure the settings of a physical model on a log.")
@@ -58,11 +58,11 @@ def vegetation(
     """
     from math import radians
 
+    from hedgerow.base.progress import progress_bar, stage_bar
     from hedgerow.errors import InputError
     from hedgerow.inputs import open_log, open_place
-    from hedgerow.physics.calibrate import Selection
-    from hedgerow.physics.calibrate import calibrate as measure
-    from hedgerow.progress import progress_bar, stage_bar
+    from hedgerow.models.vegetation_calibration import Selection
+    from hedgerow.models.vegetation_calibration import calibrate as measure
     from hedgerow.sensor import Sensor
 
     if scene is not None and simulated is not None:

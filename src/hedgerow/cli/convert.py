@@ -76,12 +76,12 @@ def _convert(
     write_as: str | None,
     settings: list[str],
 ) -> None:
+    from hedgerow.base.progress import progress_bar
     from hedgerow.inputs import require_kind
     from hedgerow.io import open_log
     from hedgerow.io.convert import convert as copy
     from hedgerow.io.describe import count, recovery_text
     from hedgerow.io.formats import format_of
-    from hedgerow.progress import progress_bar
 
     options: dict[str, Any] = settings_of(settings) | said
     format_of(target, write_as, reading=False)  # refuse it before anything is read

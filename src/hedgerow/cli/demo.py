@@ -15,10 +15,10 @@ from cyclopts import Parameter
 from hedgerow.cli.app import app, out, print_scores, settings_of
 
 if TYPE_CHECKING:
-    from hedgerow.evaluate import Scores
     from hedgerow.frames import Trajectory
     from hedgerow.io.source import LogSource
-    from hedgerow.physics.site import Site
+    from hedgerow.metrics import Scores
+    from hedgerow.scenes.site import Site
     from hedgerow.sensor import Sensor
     from hedgerow.world import LearnedWorld
 
@@ -49,9 +49,9 @@ def demo(
         values of the scene's parameters, each NAME=VALUE; hedgerow scenes trail lists them
     """
     import hedgerow as hr
+    from hedgerow.base.atomic import make_folder, require_place
+    from hedgerow.base.progress import stage_bar
     from hedgerow.errors import InputError
-    from hedgerow.io.atomic import make_folder, require_place
-    from hedgerow.progress import stage_bar
     from hedgerow.sensor import Sensor
 
     if sweeps < 2:
@@ -84,9 +84,9 @@ def _step(what: str) -> Generator[None]:
 
 def _built(sensor: "Sensor", settings: dict[str, Any], picture: Path) -> "Site":
     """Build the scene and draw it."""
-    from hedgerow.physics.site import load_site
-    from hedgerow.progress import progress_bar, stage_bar
-    from hedgerow.view.site import draw_site
+    from hedgerow.base.progress import progress_bar, stage_bar
+    from hedgerow.scenes.site import load_site
+    from hedgerow.view.render import draw_site
 
     with _step("a trail through meadow and forest is built, blade by blade"), stage_bar() as progress:
         wavelength_nm = sensor.config.beam.wavelength_nm
@@ -100,8 +100,8 @@ def _built(sensor: "Sensor", settings: dict[str, Any], picture: Path) -> "Site":
 def _recorded(site: "Site", sensor: "Sensor", name: str, folder: Path, n_sweeps: int, seed: int) -> "LogSource":
     """Record a pass of the scene to a file, a sweep at a time."""
     import hedgerow as hr
-    from hedgerow.io.parquet import LogWriter
-    from hedgerow.progress import counted, one, progress_bar
+    from hedgerow.base.progress import counted, one, progress_bar
+    from hedgerow.io.parquet.reader import LogWriter
     from hedgerow.reproduce.recording import REALITY, record_drive
 
     path = folder / f"{name}.parquet"
@@ -128,11 +128,11 @@ def _driven(way: "Trajectory") -> "Trajectory":
 def _judged(real: "LogSource", world: "LearnedWorld", seed: int, folder: Path) -> "Scores":
     """Compare the world with a drive that it has not seen, draw a sweep of both, and write the report."""
     import hedgerow as hr
-    from hedgerow.io.figure import save_figure
-    from hedgerow.progress import progress_bar
+    from hedgerow.base.figure import save_figure
+    from hedgerow.base.progress import progress_bar
     from hedgerow.report import write_report
-    from hedgerow.report.perspective_plot import sweeps_in_perspective
     from hedgerow.report.pictures import one_sweep
+    from hedgerow.report.sweep_plots import sweeps_in_perspective
 
     worlds = {"hybrid": world}
     with progress_bar("comparing", real.n_beams) as progress:
@@ -146,7 +146,7 @@ def _judged(real: "LogSource", world: "LearnedWorld", seed: int, folder: Path) -
 
 
 def _say_what_next(folder: Path, scores: "Scores") -> None:
-    from hedgerow.report.summary import in_short
+    from hedgerow.report.page import in_short
 
     hedgerow = "hedgerow" if shutil.which("hedgerow") else sys.argv[0]
     first, second, world = (folder / name for name in ("first.parquet", "second.parquet", "trail.world"))

@@ -12,7 +12,7 @@ from hedgerow.cli.app import app, out, settings_of
 if TYPE_CHECKING:
     from hedgerow.inputs import Place
     from hedgerow.log import Log
-    from hedgerow.physics.receiver import BeamSettings
+    from hedgerow.pulse.receiver import BeamSettings
     from hedgerow.simulate import Simulation
 
 
@@ -87,10 +87,10 @@ def fire(
     port
         with --live: where to listen; 0 takes a free one
     """
+    from hedgerow.base.progress import stage_bar
     from hedgerow.inputs import open_place
     from hedgerow.live.publisher import Address
-    from hedgerow.physics.vegetation import VegetationSettings
-    from hedgerow.progress import stage_bar
+    from hedgerow.pulse.vegetation import VegetationSettings
     from hedgerow.simulate import simulate
     from hedgerow.view.sweep import draw_sweep
 
@@ -138,8 +138,8 @@ def fire(
 
 
 def _require_output(output: Path | None, picture: Path | None, live: bool, loop: bool) -> None:
+    from hedgerow.base.atomic import require_folder
     from hedgerow.errors import InputError
-    from hedgerow.io.atomic import require_folder
     from hedgerow.io.formats import format_of
 
     if output is None and not live:
@@ -168,7 +168,7 @@ def beam_settings(place: "Place", sub_rays: int | None, mode: str | None) -> "Be
         InputError: a value is wrong, or the place is a learned world, whose elements hold the width of the beam.
     """
     from hedgerow.errors import InputError
-    from hedgerow.physics.receiver import BeamSettings
+    from hedgerow.pulse.receiver import BeamSettings
 
     values = {"sub_rays": sub_rays, "mode": mode}
     given = {name: value for name, value in values.items() if value is not None}
@@ -179,8 +179,8 @@ def beam_settings(place: "Place", sub_rays: int | None, mode: str | None) -> "Be
 
 def _fire(simulation: "Simulation", output: Path) -> "Log":
     """Fire sweep by sweep into a log of any format and return the middle sweep."""
+    from hedgerow.base.progress import progress_bar
     from hedgerow.io import open_sink
-    from hedgerow.progress import progress_bar
 
     lidar, n = simulation.sensor, len(simulation)
     middle: Log | None = None

@@ -31,8 +31,8 @@ def reproduce(
     seed
         same seed, same answer
     """
+    from hedgerow.base.atomic import atomic_file, make_folder
     from hedgerow.errors import InputError
-    from hedgerow.io.atomic import atomic_file, make_folder
     from hedgerow.reproduce.experiment import EXPERIMENTS, named
 
     if name is None:

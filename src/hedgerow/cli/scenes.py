@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from hedgerow.cli.app import app, out, print_pairs, print_table, settings_of
 
 if TYPE_CHECKING:
-    from hedgerow.physics.site import Site
+    from hedgerow.scenes.site import Site
 
 
 @app.command(usage="Usage: hedgerow scenes [OPTIONS] [SCENE]")
@@ -35,10 +35,10 @@ def scenes(
     settings
         values of its parameters or fields, each NAME=VALUE
     """
-    from hedgerow.physics.scene_file.read import scene_names
-    from hedgerow.physics.site import open_scene
-    from hedgerow.progress import stage_bar
-    from hedgerow.view.site import draw_site
+    from hedgerow.base.progress import stage_bar
+    from hedgerow.scenes.file.read import scene_names
+    from hedgerow.scenes.site import open_scene
+    from hedgerow.view.render import draw_site
 
     if scene is None:
         print_table(("scene", "what it shows"), [[name, _first(open_scene(name).file.about)] for name in scene_names()])
@@ -63,7 +63,7 @@ def plants(kind: str | None = None, /) -> None:
         for example shrub
     """
     from hedgerow.errors import InputError
-    from hedgerow.physics.plants import PLANTS
+    from hedgerow.scenes.plants import PLANTS
 
     if kind is None:
         print_table(("plant", "what it is"), [[name, plant.about] for name, plant in PLANTS.items()])
@@ -83,7 +83,7 @@ def materials(*, wavelength_nm: float = 905.0) -> None:
     wavelength_nm
         of the laser
     """
-    from hedgerow.physics.materials import materials as table
+    from hedgerow.scenes.materials import materials as table
 
     rows = [
         [name, f"{each.at(wavelength_nm).reflectance:.3g}", each.kind, each.about, each.source]

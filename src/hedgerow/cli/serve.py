@@ -57,11 +57,11 @@ def serve(
     settings
         values of the scene's parameters or fields, each NAME=VALUE
     """
+    from hedgerow.base.interrupt import Stop
+    from hedgerow.base.progress import stage_bar
     from hedgerow.inputs import open_place
     from hedgerow.live.publisher import Address
     from hedgerow.live.server import SweepServer, require_room
-    from hedgerow.progress import stage_bar
-    from hedgerow.stop import Stop
 
     address = Address(host, port)
     address.require_free()  # before the scene is built

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from hedgerow.view.web.colours import Quantity
     from hedgerow.view.web.frame import Choice
-    from hedgerow.view.web.stage import Stage
+    from hedgerow.view.web.session import Stage
 
 
 @app.command
@@ -67,10 +67,10 @@ def view(
         what the logs do not say themselves, each NAME=VALUE: static=true, trajectory=poses.tum, scanner_m=[0,0,2];
         hedgerow convert --formats lists them
     """
-    from hedgerow.progress import stage_bar
+    from hedgerow.base.progress import stage_bar
     from hedgerow.view.web.frame import APART_M, Choice
-    from hedgerow.view.web.opening import open_stage
     from hedgerow.view.web.server import start_server, stop_server, url_of
+    from hedgerow.view.web.session import open_stage
 
     choice = Choice(accumulate=accumulate, point_limit=points, moving_points=points_moving)
     choice.apart_m = APART_M if side_by_side else 0.0

@@ -13,10 +13,10 @@ The suffix of a file, or the content of a folder, picks the format (formats.py).
    fields of `options.ReadOptions` that it takes, the optional packages it imports (also in pyproject's extras);
 2. a module with `open_log(path, options) -> LogSource` to read it: derive from `source.SweepSource`, hand its
    `Settings` to it, and implement `sweeps` and `iter_sweeps(sweeps)`. Sweeps are logs in the map frame, ids from
-   `source.pulse_ids`; `placing.py` turns sensor-frame points, times and a trajectory into beams, `recovery/` works out
-   missing returns. What is wrong with a file raises FileError, one sentence;
+   `source.pulse_ids`; `beams/motion.py` turns sensor-frame points, times and a trajectory into beams, `recovery/` works
+   out missing returns. What is wrong with a file raises FileError, one sentence;
 3. `log_sink(path, trajectory) -> LogSink` in the same or another module to write it: `append` one sweep at a time,
-   everything under `atomic.py`. `trajectory` is T_map_sensor or None;
+   everything under `base/atomic.py`. `trajectory` is T_map_sensor or None;
 4. a row in tests/io/test_fuzz.py, and a round trip through an independent reader.
 
 Modules are imported when they are first needed.
@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
-from hedgerow.arrays import Numbers
+from hedgerow.base.arrays import Numbers
 from hedgerow.errors import FileError
 from hedgerow.frames import Trajectory
 from hedgerow.io.formats import format_of, module_of
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from hedgerow.io.source import LogSink, LogSource
 
 TRAJECTORY_FORMATS = {
-    ".tum": "hedgerow.io.tum",
-    ".kitti": "hedgerow.io.kitti_poses",
-    ".txt": "hedgerow.io.plain_poses",  # whichever of the two it is; TUM when written
+    ".tum": "tum",
+    ".kitti": "kitti",
+    ".txt": "plain",  # whichever of the two it is; TUM when written
 }
 
 
@@ -62,7 +62,7 @@ def open_log(path: str | Path, *, format: str | None = None, **options: Any) -> 
     module = module_of(found)
     from hedgerow.io.options import read_options
 
-    return module.open_log(path, read_options(options, found.options, found.name))
+    return getattr(module, found.opener)(path, read_options(options, found.options, found.name))
 
 
 def read_log(path: str | Path, sweeps: Numbers | None = None, *, format: str | None = None, **options: Any) -> Log:
@@ -126,7 +126,7 @@ def read_trajectory(
     path = Path(path)
     if not path.exists():
         raise FileError(f"{path}: no such file or folder")
-    found: Trajectory = _trajectory_module(path).read_trajectory(path, times=times, rate_hz=rate_hz)
+    found: Trajectory = _trajectory_function("read", path)(path, times=times, rate_hz=rate_hz)
     return replace(found, source=str(path))
 
 
@@ -136,12 +136,12 @@ def write_trajectory(trajectory: Trajectory, path: str | Path) -> None:
     Raises:
         FileError: unknown kind, or the system refuses to write.
     """
-    _trajectory_module(Path(path)).write_trajectory(trajectory, path)
+    _trajectory_function("write", Path(path))(trajectory, path)
 
 
-def _trajectory_module(path: Path) -> Any:
+def _trajectory_function(verb: str, path: Path) -> Any:
     suffix = path.suffix.lower()
     if suffix not in TRAJECTORY_FORMATS:
         known = ", ".join(TRAJECTORY_FORMATS)
         raise FileError(f"{path}: unknown kind of file, suffix {suffix or '(none)'}; known are {known}")
-    return import_module(TRAJECTORY_FORMATS[suffix])
+    return getattr(import_module("hedgerow.io.trajectory"), f"{verb}_{TRAJECTORY_FORMATS[suffix]}")

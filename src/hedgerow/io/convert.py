@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.arrays import Numbers
+from hedgerow.base.arrays import Numbers
+from hedgerow.base.progress import counted, one
 from hedgerow.errors import FileError
 from hedgerow.frames import Trajectory
 from hedgerow.io import open_sink
 from hedgerow.io.source import LogSource, SweepSource
-from hedgerow.progress import counted, one
 
 
 @dataclass(frozen=True, slots=True)

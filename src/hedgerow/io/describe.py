@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 from hedgerow.errors import FileError
 from hedgerow.io import TRAJECTORY_FORMATS, open_log, read_trajectory
 from hedgerow.io.formats import format_of, suffixes
-from hedgerow.io.parquet import LogFile
-from hedgerow.io.plain_poses import is_kitti
-from hedgerow.io.pose_text import stamp_text
+from hedgerow.io.parquet.reader import LogFile
 from hedgerow.io.source import LogSource
+from hedgerow.io.trajectory import is_kitti, stamp_text
 
 _SWEEPS_LOOKED_AT = 5
 

@@ -43,13 +43,15 @@ class Format:
     """Optional packages that it imports."""
     extra: str = EXTRA
     """Name of the optional dependencies that have them."""
+    opener: str = "open_log"
+    """What the module's open_log is called, where it reads two formats."""
 
 
 FORMATS = (
     Format(
         "parquet",
         "Hedgerow's own: file *.parquet, or folder *.log of parts",
-        "hedgerow.io.parquet",
+        "hedgerow.io.parquet.reader",
         (".parquet", ".log", ""),
         ("part-*.parquet",),
         (b"PAR1",),
@@ -57,7 +59,8 @@ FORMATS = (
     Format(
         "kitti-raw",
         "KITTI raw drive folder (..._sync): velodyne_points, oxts, calibration beside it",
-        "hedgerow.io.kitti_raw",
+        "hedgerow.io.kitti",
+        opener="open_raw",
         markers=("velodyne_points/data",),
         options=(*_PLACING, *_CLOUDS),
         writes=False,
@@ -65,14 +68,14 @@ FORMATS = (
     Format(
         "kitti",
         "KITTI odometry or SemanticKITTI sequence folder: velodyne, poses.txt, times.txt, calib.txt, labels",
-        "hedgerow.io.kitti_sequence",
+        "hedgerow.io.kitti",
         markers=("velodyne/*.bin",),
         options=(*_PLACING, *_CLOUDS, "rate_hz"),
     ),
     Format(
         "pcd-folder",
         "folder of PCD files, one per sweep in the frame of the sensor, and a trajectory (poses.tum in it)",
-        "hedgerow.io.pcd_folder",
+        "hedgerow.io.points.pcd_folder",
         markers=("*.pcd",),
         options=(*_PLACING, *_CLOUDS, "rate_hz"),
         packages=("pypcd4",),
@@ -80,7 +83,7 @@ FORMATS = (
     Format(
         "pcd",
         "a single PCD file in map coordinates",
-        "hedgerow.io.pcd",
+        "hedgerow.io.points.pcd",
         (".pcd",),
         magic=(b"# .PCD", b"VERSION"),
         options=(*_PLACING, "scanner_m", "recover"),
@@ -89,7 +92,7 @@ FORMATS = (
     Format(
         "ply",
         "a PLY file of points in map coordinates",
-        "hedgerow.io.ply",
+        "hedgerow.io.points.ply",
         (".ply",),
         magic=(b"ply",),
         options=(*_PLACING, "scanner_m"),
@@ -98,7 +101,7 @@ FORMATS = (
     Format(
         "las",
         "LAS or LAZ file: return numbers, classes, GPS time",
-        "hedgerow.io.las",
+        "hedgerow.io.points.las",
         (".las", ".laz"),
         magic=(b"LASF",),
         options=(*_PLACING, "scanner_m"),
@@ -107,7 +110,7 @@ FORMATS = (
     Format(
         "mcap",
         "ROS 2 recording in one MCAP file: PointCloud2 or Velodyne packets, with TF, odometry or a trajectory",
-        "hedgerow.io.ros.log",
+        "hedgerow.io.ros.open",
         (".mcap",),
         magic=(b"\x89MCAP0\r\n",),
         options=_BAG,
@@ -117,7 +120,7 @@ FORMATS = (
     Format(
         "ros1",
         "ROS 1 bag: PointCloud2 or Velodyne packets, with TF, odometry or a trajectory",
-        "hedgerow.io.ros.log",
+        "hedgerow.io.ros.open",
         (".bag",),
         magic=(b"#ROSBAG V2.0\n",),
         options=_BAG,
@@ -127,7 +130,7 @@ FORMATS = (
     Format(
         "ros2",
         "ROS 2 recording: folder with metadata.yaml and .db3 or .mcap files, or one .db3 file",
-        "hedgerow.io.ros.log",
+        "hedgerow.io.ros.open",
         (".db3",),
         markers=("metadata.yaml",),
         magic=(b"SQLite format 3\x00",),
@@ -139,7 +142,7 @@ FORMATS = (
     Format(
         "pcap",
         "captured packets (pcap, pcapng) of a Velodyne, or of an Ouster with its metadata JSON; and a trajectory",
-        "hedgerow.io.pcap.log",
+        "hedgerow.io.pcap.open",
         (".pcap", ".pcapng"),
         magic=(b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\xc3\xd4", b"\x4d\x3c\xb2\xa1", b"\xa1\xb2\x3c\x4d", b"\x0a\x0d\x0d\x0a"),
         options=(*_PLACING, "static", "metadata"),

@@ -8,6 +8,7 @@ with Client("ws://127.0.0.1:8765") as client:
 
 import json
 import secrets
+import struct
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack
@@ -18,14 +19,64 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow import rotation
+from hedgerow.base import rotation
 from hedgerow.errors import InputError, SocketError
 from hedgerow.frames import Pose, Trajectory
 from hedgerow.io.ros.messages import Cloud
-from hedgerow.live import protocol
-from hedgerow.live.packages import live_package, ros2_messages
-from hedgerow.live.publisher import ANSWERS, LOOPBACK, POINTS, PORT, POSES
+from hedgerow.live.publisher import ANSWERS, LOOPBACK, POINTS, PORT, POSES, live_package, ros2_messages
 from hedgerow.live.request import checked
+
+# The client's side of the Foxglove WebSocket protocol, version 1, as far as poses and sweeps need it.
+#
+# Control messages are JSON texts with an "op". Data is binary: to the server opcode 1, channel (uint32), message; from
+# the server opcode 1, subscription (uint32), log time (uint64, ns), message; all little-endian.
+
+
+SUBPROTOCOLS = ("foxglove.sdk.v1", "foxglove.websocket.v1")
+_MESSAGE_DATA = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """A message on a topic that was subscribed to."""
+
+    subscription: int
+    """Under this number."""
+    log_time_ns: int
+    """Time in its envelope [ns]."""
+    payload: bytes
+    """The message itself."""
+
+
+def subscribe(channels: dict[int, int]) -> str:
+    """Ask for messages of the server's channels: subscription number by channel number."""
+    wanted = [{"id": number, "channelId": channel} for channel, number in channels.items()]
+    return json.dumps({"op": "subscribe", "subscriptions": wanted})
+
+
+def advertise(channel: int, topic: str, encoding: str, schema_name: str) -> str:
+    """Announce a channel of the client's own."""
+    entry = {"id": channel, "topic": topic, "encoding": encoding, "schemaName": schema_name}
+    return json.dumps({"op": "advertise", "channels": [entry]})
+
+
+def publish(channel: int, payload: bytes) -> bytes:
+    """Wrap a message for a channel of the client's own."""
+    return struct.pack("<BI", _MESSAGE_DATA, channel) + payload
+
+
+def parse(message: str | bytes) -> Data | dict[str, Any] | None:
+    """Take apart what the server sent; None for a binary message of another kind."""
+    if isinstance(message, str):
+        return cast("dict[str, Any]", json.loads(message))
+    if message[0] != _MESSAGE_DATA:
+        return None
+    _, subscription, log_time_ns = struct.unpack_from("<BIQ", message)
+    return Data(subscription, log_time_ns, message[13:])
+
+
+# Client: asks a running `hedgerow serve` for sweeps, or listens to a running `hedgerow fire --live`.
+
 
 _POSES, _POINTS, _ANSWERS = 1, 1, 2  # our numbers for a channel and two subscriptions
 
@@ -83,7 +134,7 @@ class Client(AbstractContextManager["Client"]):
         ros2_messages()  # which takes a moment the first time: not while a sweep is waited for
         settings = {"open_timeout": timeout_s, "compression": None, "max_size": None, "proxy": None}
         try:
-            connection = connect(url, subprotocols=protocol.SUBPROTOCOLS, **settings)
+            connection = connect(url, subprotocols=SUBPROTOCOLS, **settings)
             self._socket: Any = self._stack.enter_context(connection)
         except (OSError, ValueError, live_package("websockets").exceptions.WebSocketException) as error:
             raise SocketError(f"{url}: nobody answers ({error}); is hedgerow serve running there?") from None
@@ -134,7 +185,7 @@ class Client(AbstractContextManager["Client"]):
             }
         )
         self._n_asked += 1
-        self._send(protocol.publish(_POSES, request.model_dump_json().encode()))
+        self._send(publish(_POSES, request.model_dump_json().encode()))
         answer, cloud = self._answer(request.id)
         trajectory = request.trajectory(stamp_ns, answer["sweep_ns"] * 1e-9)
         return LiveSweep(cloud, trajectory, answer["sensor"], seed, answer["number"], 1e-3 * answer["fire_ms"])
@@ -143,7 +194,7 @@ class Client(AbstractContextManager["Client"]):
         """Give every cloud that the server sends to anybody, until it is gone or silent for too long."""
         while True:
             message = self._receive(time.monotonic() + self._timeout_s)
-            if isinstance(message, protocol.Data) and message.subscription == _POINTS:
+            if isinstance(message, Data) and message.subscription == _POINTS:
                 yield ros2_messages().read_cloud(message.payload)
 
     def close(self) -> None:
@@ -169,19 +220,19 @@ class Client(AbstractContextManager["Client"]):
                     raise SocketError(f"{self._url}: is no server of sweeps, it offers {', '.join(sorted(channels))}")
         self._takes_poses = ANSWERS in channels
         numbers = {POINTS: _POINTS, ANSWERS: _ANSWERS}
-        self._send(protocol.subscribe({channels[topic]: numbers[topic] for topic in numbers if topic in channels}))
+        self._send(subscribe({channels[topic]: numbers[topic] for topic in numbers if topic in channels}))
         if self._takes_poses:
-            self._send(protocol.advertise(_POSES, POSES, "json", "hedgerow/SweepRequest"))
+            self._send(advertise(_POSES, POSES, "json", "hedgerow/SweepRequest"))
         # The server reads in order, so with its pong the subscriptions are in force and nothing later is missed.
         self._socket.ping().wait(self._timeout_s)
 
     def _answer(self, request_id: str) -> tuple[dict[str, Any], Cloud]:
         """Wait for the facts of a request; its cloud is the last one before them."""
         deadline = time.monotonic() + self._timeout_s
-        cloud: protocol.Data | None = None
+        cloud: Data | None = None
         while True:
             message = self._receive(deadline)
-            if not isinstance(message, protocol.Data):
+            if not isinstance(message, Data):
                 continue
             if message.subscription == _POINTS:
                 cloud = message
@@ -201,9 +252,9 @@ class Client(AbstractContextManager["Client"]):
         except live_package("websockets").exceptions.ConnectionClosed:
             raise SocketError(f"{self._url}: the server is gone") from None
 
-    def _receive(self, deadline_s: float) -> protocol.Data | dict[str, Any] | None:
+    def _receive(self, deadline_s: float) -> Data | dict[str, Any] | None:
         try:
-            return protocol.parse(self._socket.recv(timeout=max(0.0, deadline_s - time.monotonic())))
+            return parse(self._socket.recv(timeout=max(0.0, deadline_s - time.monotonic())))
         except TimeoutError:
             raise SocketError(f"{self._url}: no answer within {self._timeout_s:g} s") from None
         except live_package("websockets").exceptions.ConnectionClosed:

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The serving end of the Foxglove WebSocket: sweeps, transforms and answers out, client messages in.
-
-The Foxglove SDK speaks the protocol in threads of its own. A client that reads too slowly loses the oldest messages.
-"""
+"""The serving end of the Foxglove WebSocket: sweeps, transforms and answers out, client messages in."""
 
 import json
 import os
@@ -10,6 +7,7 @@ import socket
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cache
 from types import TracebackType
 from typing import Any
 
@@ -17,8 +15,14 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import InputError, SocketError
 from hedgerow.frames import Pose
-from hedgerow.io.ros.messages import POINT_CLOUD2, TF_MESSAGE
-from hedgerow.live.packages import live_package, ros2_messages
+from hedgerow.io.formats import optional
+from hedgerow.io.ros.bag import typestore
+from hedgerow.io.ros.messages import POINT_CLOUD2, POSE_STAMPED, TF_MESSAGE, Messages
+
+# The serving end of the Foxglove WebSocket: sweeps, transforms and answers out, client messages in.
+#
+# The Foxglove SDK speaks the protocol in threads of its own. A client that reads too slowly loses the oldest messages.
+
 
 POINTS, TRANSFORMS, ANSWERS, POSES = "/points", "/tf", "/answers", "/pose"
 """Topics: three to listen to, one to publish poses on."""
@@ -205,3 +209,29 @@ class _Listener:
     def on_message_data(self, client: Any, client_channel_id: int, data: bytes) -> None:
         channel = self._channels[client.id, client_channel_id]
         self._receive(ClientMessage(channel.topic, channel.encoding, channel.schema_name, data))
+
+
+# The packages of the extra `live`, imported when they are first needed.
+
+
+def live_package(name: str) -> Any:
+    """Import a module of an optional package.
+
+    Raises:
+        MissingPackage: it is not installed; has the pip line.
+    """
+    return optional(name, "live output", "live")
+
+
+@cache
+def ros2_messages() -> Messages:
+    """Return what makes and reads the messages of ROS 2; the first time takes 0.2 s.
+
+    Raises:
+        MissingPackage: rosbags is not installed.
+    """
+    live_package("rosbags")
+    types = typestore(is_ros1=False)
+    for kind in (POINT_CLOUD2, TF_MESSAGE, POSE_STAMPED):
+        types.get_msgdef(kind)  # writes the code for it: 20 ms each, which the first sweep need not wait for
+    return Messages(types, is_ros1=False)

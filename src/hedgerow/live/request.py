@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 from hedgerow.base.parameters import Finite, Parameters, shortened
 from hedgerow.errors import InputError
 from hedgerow.frames import Pose, Trajectory
-from hedgerow.live.packages import ros2_messages
+from hedgerow.live.publisher import ros2_messages
 
 Metres = Annotated[float, Field(allow_inf_nan=False, ge=-1e8, le=1e8)]  # more than round the Earth
 Triple = tuple[Metres, Metres, Metres]

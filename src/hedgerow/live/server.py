@@ -13,12 +13,12 @@ from collections import deque
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import TracebackType
+from typing import Generic, TypeVar
 
 from hedgerow.errors import HedgerowError, InputError
-from hedgerow.live.inbox import Inbox
+from hedgerow.live.points import points_of
 from hedgerow.live.publisher import POSES, Address, ClientMessage, Publisher, encode_cloud, encode_transform
 from hedgerow.live.request import SweepRequest, id_of, read_request
-from hedgerow.live.sweeps import points_of
 from hedgerow.sensor import Sensor
 from hedgerow.simulate import fire_sweep
 from hedgerow.world import World
@@ -165,3 +165,40 @@ def _require_pose(message: ClientMessage) -> None:
         raise InputError(f"{topic}", f"encoding {message.encoding!r} is not known; use json or cdr")
     if message.encoding == "cdr" and schema_name.replace("/msg/", "/") != "geometry_msgs/PoseStamped":
         raise InputError(f"{topic}", f"message {schema_name!r} is not known; use geometry_msgs/msg/PoseStamped")
+
+
+# Inbox: a line of limited length that threads put things into and one takes them out of.
+
+
+Item = TypeVar("Item")
+
+
+class Inbox(Generic[Item]):
+    """First in, first out. When it is full the oldest has to go: of poses, the newest matters."""
+
+    def __init__(self, capacity: int) -> None:
+        """Make room for so many."""
+        self._items = deque[Item]()
+        self._capacity = capacity
+        self._changed = threading.Condition()
+        self._closed = False
+
+    def put(self, item: Item) -> Item | None:
+        """Add something and return what had to go for it, if anything."""
+        with self._changed:
+            dropped = self._items.popleft() if len(self._items) >= self._capacity else None
+            self._items.append(item)
+            self._changed.notify()
+        return dropped
+
+    def take(self) -> Item | None:
+        """Wait for something and return it; None after `close`, whatever is left."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._items or self._closed)
+            return None if self._closed else self._items.popleft()
+
+    def close(self) -> None:
+        """Let `take` return at once from now on."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()

@@ -3,24 +3,24 @@
 
 import json
 import platform
+import shlex
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata, resources
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
 from hedgerow import __version__
+from hedgerow.base.atomic import atomic_file, require_place
 from hedgerow.errors import InputError
-from hedgerow.evaluate import Comparison, Scores
-from hedgerow.evaluate.catalogue import METRICS
-from hedgerow.evaluate.sources import HasSweeps, Simulated
-from hedgerow.io.atomic import atomic_file, require_place
 from hedgerow.log import Log
-from hedgerow.report.origin import learn_command, what_it_is
+from hedgerow.metrics import Comparison, Scores
+from hedgerow.metrics.catalogue import METRICS
+from hedgerow.metrics.inputs import HasSweeps, Simulated
 from hedgerow.report.pictures import one_sweep, pictures_of_sweep, plots
-from hedgerow.report.summary import headline, in_short
+from hedgerow.world.store.header import WorldHeader, plain
 
 _PACKAGES = ("numpy", "scipy", "matplotlib", "pyarrow")
 
@@ -119,3 +119,81 @@ def _versions() -> str:
 def _for_script(comparison: Comparison) -> str:
     # "<" may not appear in a script element as it is.
     return json.dumps(comparison.to_dict(), allow_nan=False).replace("<", "\\u003c")
+
+
+# A comparison in plain sentences, for those who do not want to read a table first.
+
+
+_SENTENCES = (
+    (
+        ("hits_found", "{} % of the real returns are returns in simulation too"),
+        ("misses_found", "{} % of the beams without return have none there either"),
+    ),
+    (
+        ("beam_error_median_m", "of the beams that returned in both, half end within {} cm of where they really did"),
+        ("cloud_distance_average_m", "all points together lie {} cm from the real ones on average"),
+    ),
+)
+
+
+def in_short(scores: Scores) -> str:
+    """Return the numbers that matter most as up to two sentences; empty if none of them applies."""
+    sentences: list[str] = []
+    for parts in _SENTENCES:
+        known = [(text, METRICS[key].text(scores[key])) for key, text in parts if scores[key] is not None]
+        if known:
+            sentence = ", and ".join(text.format(value) for text, value in known)
+            sentences.append(f"{sentence[0].upper()}{sentence[1:]}.")
+    return " ".join(sentences)
+
+
+def headline(comparison: Comparison) -> str:
+    """Return a title that names what was compared; of many names, the first two."""
+    names = list(comparison)
+    if len(names) > 3:
+        names = [*names[:2], f"{len(names) - 2} more"]
+    named = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
+    return f"{named} against reality"
+
+
+# Where the simulations of a report come from: what each is, and the command that learns it again.
+
+
+def what_it_is(source: Any) -> str:
+    """Say in a few words what a simulation is.
+
+    Args:
+        source: a world or a log, in memory or on the disk.
+    """
+    header = getattr(source, "header", None)
+    if not isinstance(header, WorldHeader):
+        return "a world made in Python" if hasattr(source, "fire") else "a simulated log"
+    come = header.provenance
+    if not come.n_beams:
+        return f"a {header.kind} world, made by hedgerow {come.hedgerow}"
+    sensor = f" of {come.sensor}" if come.sensor else ""
+    return (
+        f"a {header.kind} world, learned from {come.log or 'a log in memory'} ({come.n_beams:,} beams{sensor}) by "
+        f"hedgerow {come.hedgerow}"
+    )
+
+
+def learn_command(name: str, source: Any) -> str | None:
+    """Return the command that learns a world again; None if it was not learned from a file by a known model.
+
+    Args:
+        name: what to call the world.
+        source: a world or a log.
+    """
+    from hedgerow.models.registry import MODELS
+
+    header = getattr(source, "header", None)
+    if not isinstance(header, WorldHeader) or not header.provenance.log or header.kind not in MODELS:
+        return None
+    usual = plain("parameters", MODELS[header.kind].parameters().model_dump(mode="json"))
+    words = ["hedgerow", "learn", header.provenance.log, "-o", f"{name.removesuffix('.world')}.world"]
+    words += ["--model", header.kind]
+    for key, value in header.parameters.items():
+        if value != usual.get(key):
+            words += ["--set", f"{key}={value if isinstance(value, str) else json.dumps(value)}"]
+    return shlex.join(words)

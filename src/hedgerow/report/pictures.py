@@ -10,15 +10,20 @@ from typing import Any, cast
 import numpy as np
 
 from hedgerow.errors import InputError
-from hedgerow.evaluate import Comparison
-from hedgerow.evaluate.bearing import BearingHistogram, Directions
-from hedgerow.evaluate.sources import HasSweeps, Recording, Simulated, answers_of
 from hedgerow.log import Log, Returns
-from hedgerow.report.bearing_plot import Window, bearing_histograms, busiest_window
-from hedgerow.report.perspective_plot import sweeps_in_perspective
-from hedgerow.report.plots import likelihood_histograms, range_histograms
-from hedgerow.report.style import NARROW_IN, WIDE_IN
-from hedgerow.report.sweep_plot import range_images, sweeps_from_above
+from hedgerow.metrics import Comparison
+from hedgerow.metrics.bearing import BearingHistogram, Directions
+from hedgerow.metrics.inputs import HasSweeps, Recording, Simulated, answers_of
+from hedgerow.report.plots import (
+    NARROW_IN,
+    WIDE_IN,
+    Window,
+    bearing_histograms,
+    busiest_window,
+    likelihood_histograms,
+    range_histograms,
+)
+from hedgerow.report.sweep_plots import range_images, sweeps_from_above, sweeps_in_perspective
 
 _WIDTH_PX = {WIDE_IN: 1300, NARROW_IN: 780}
 

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hedgerow.evaluate import Comparison, compare
-from hedgerow.io.figure import new_figure, save_figure
-from hedgerow.learners import learn
+from hedgerow.base.figure import new_figure, save_figure
+from hedgerow.metrics import Comparison, compare
+from hedgerow.models import learn
 from hedgerow.reproduce.experiment import Outcome, Say
-from hedgerow.reproduce.markdown import KEYS, short_table
 from hedgerow.reproduce.mobile import OFFROAD, PAPER_MODELS, learn_all, record
+from hedgerow.reproduce.tables import KEYS, short_table
 from hedgerow.world import LearnedWorld
 
 BUDGETS = (5_000, 10_000, 20_000, 40_000, 80_000)

@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 
 from hedgerow.errors import InputError
-from hedgerow.reproduce.paper_table import PaperTable
+from hedgerow.reproduce.tables import PaperTable
 
 Say = Callable[[str], object]
 

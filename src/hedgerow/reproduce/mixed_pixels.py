@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.io.figure import new_figure, save_figure
+from hedgerow.base.figure import new_figure, save_figure
 from hedgerow.log import Log
-from hedgerow.physics.receiver import BeamSettings
-from hedgerow.physics.site import load_site
-from hedgerow.physics.world import PhysicsWorld
+from hedgerow.pulse.receiver import BeamSettings
 from hedgerow.reproduce.experiment import Outcome, Say
+from hedgerow.scenes.site import load_site
 from hedgerow.sensor import Sensor
+from hedgerow.world.pulsed import PhysicsWorld
 
 BACKGROUNDS_M = (0.6, 2.0)
 APART_M = 0.03  # a return this far from all it touched is mixed; three times the sensor's noise

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hedgerow.evaluate import Comparison, compare
-from hedgerow.learners import learn
 from hedgerow.log import Log
-from hedgerow.reproduce.course import Course
+from hedgerow.metrics import Comparison, compare
+from hedgerow.models import learn
 from hedgerow.reproduce.experiment import Outcome, Say
-from hedgerow.reproduce.paper_table import PaperTable
+from hedgerow.reproduce.recording import Course
+from hedgerow.reproduce.tables import PaperTable
 from hedgerow.world import LearnedWorld
 
 # Our names of the paper's models, in the paper's order.

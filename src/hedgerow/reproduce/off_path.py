@@ -13,14 +13,14 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from hedgerow.evaluate import Comparison, compare
+from hedgerow.base.figure import new_figure, save_figure
 from hedgerow.frames import Pose
-from hedgerow.io.figure import new_figure, save_figure
 from hedgerow.log import Log
-from hedgerow.reproduce.course import Course
+from hedgerow.metrics import Comparison, compare
 from hedgerow.reproduce.experiment import Outcome, Say
-from hedgerow.reproduce.markdown import markdown_table
 from hedgerow.reproduce.mobile import AGAIN, MODELS, OFFROAD, learn_all
+from hedgerow.reproduce.recording import Course
+from hedgerow.reproduce.tables import markdown_table
 
 OFFSETS_M = (0.5, 1.0, 2.0, 4.0)
 SIDES = (1, -1)  # left, right

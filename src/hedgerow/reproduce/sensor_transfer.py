@@ -15,13 +15,13 @@ from pathlib import Path
 
 import numpy as np
 
-from hedgerow.evaluate import Comparison, compare
-from hedgerow.learners import learn
 from hedgerow.log import Log
-from hedgerow.reproduce.course import SENSOR, Course
+from hedgerow.metrics import Comparison, compare
+from hedgerow.models import learn
 from hedgerow.reproduce.experiment import Outcome, Say
-from hedgerow.reproduce.markdown import short_table
 from hedgerow.reproduce.mobile import AGAIN, OFFROAD
+from hedgerow.reproduce.recording import SENSOR, Course
+from hedgerow.reproduce.tables import short_table
 from hedgerow.world import LearnedWorld
 
 USUAL = "Scene, usual width"

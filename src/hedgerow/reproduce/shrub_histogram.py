@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Array
+from hedgerow.base.arrays import Array
+from hedgerow.base.figure import new_figure, save_figure
 from hedgerow.frames import Pose, Trajectory
-from hedgerow.io.figure import new_figure, save_figure
-from hedgerow.physics.site import Site, load_site
 from hedgerow.reproduce.experiment import Outcome, Say
+from hedgerow.scenes.site import Site, load_site
 from hedgerow.sensor import Sensor
 from hedgerow.simulate import fire_sweep
 

@@ -16,15 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.base.figure import new_figure, save_figure
 from hedgerow.frames import Pose, Trajectory
-from hedgerow.io.figure import new_figure, save_figure
 from hedgerow.log import Beams
-from hedgerow.physics import shapes
-from hedgerow.physics.calibrate import Calibration, calibrate
-from hedgerow.physics.plants import PLANTS
-from hedgerow.physics.scatter import Selection
-from hedgerow.physics.vegetation import VegetationSettings
+from hedgerow.models.vegetation_calibration import Calibration, Selection, calibrate
+from hedgerow.pulse.vegetation import VegetationSettings
 from hedgerow.reproduce.experiment import Outcome, Say
+from hedgerow.scenes import mesh
+from hedgerow.scenes.plants import PLANTS
 from hedgerow.sensor import Sensor
 from hedgerow.world import Scene, SceneWorld
 
@@ -83,8 +82,8 @@ def bushes_and_grass(seed: int) -> SceneWorld:
     """Return a meadow with a dense line of bushes 15 m ahead, low grass before it and a wall 45 m ahead."""
     rng = np.random.default_rng(seed)
     scene = Scene()
-    scene.add_mesh(*shapes.rectangle((-60, -60, 0), (120, 0, 0), (0, 120, 0)), label=GROUND)
-    scene.add_mesh(*shapes.box((45, -40, 0), (45.3, 40, 6)), label=WALL)
+    scene.add_mesh(*mesh.rectangle((-60, -60, 0), (120, 0, 0), (0, 120, 0)), label=GROUND)
+    scene.add_mesh(*mesh.box((45, -40, 0), (45.3, 40, 6)), label=WALL)
     bush, grass = Scene(), Scene()
     for piece in PLANTS["shrub"].grow(seed, height_m=2.4, crown_diameter_m=2.2, leaf_length_m=0.1):
         bush.add_mesh(*piece.mesh, label=BUSH)

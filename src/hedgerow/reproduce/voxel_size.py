@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hedgerow.evaluate import compare
-from hedgerow.io.figure import new_figure, save_figure
-from hedgerow.learners import learn
+from hedgerow.base.figure import new_figure, save_figure
+from hedgerow.metrics import compare
+from hedgerow.models import learn
 from hedgerow.reproduce.experiment import Outcome, Say
 from hedgerow.reproduce.mobile import OFFROAD, record
 

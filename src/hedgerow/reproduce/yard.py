@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The place of the navigation experiment (003 §3.5.1, the courtyard), and what truly stands in it.
-
-What stands in a cell is found from above: rays fall straight down on a fine raster, and the highest thing that one of
-them meets is the cell's. So it holds for any world, whatever it is made of.
-"""
+"""The courtyard of the navigation experiment, what truly stands in it, and how much of it a sweep shows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,15 +8,24 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.apps.cost_grid import CostGrid
-from hedgerow.apps.vehicle import Ground
-from hedgerow.frames import Pose
+from hedgerow.apps.navigation import Ground, Motion, NavigationSettings, stand_on
+from hedgerow.apps.planner import MAX_COST, CostGrid
+from hedgerow.frames import Pose, Trajectory
 from hedgerow.log import Beams
+from hedgerow.sensor import Sensor
+from hedgerow.simulate import fire_sweep
 from hedgerow.world import World
 
 if TYPE_CHECKING:
-    from hedgerow.physics.site import Site
-    from hedgerow.physics.terrain import Terrain
+    from hedgerow.scenes.site import Site
+    from hedgerow.scenes.terrain import Terrain
+
+
+# The place of the navigation experiment (003 §3.5.1, the courtyard), and what truly stands in it.
+#
+# What stands in a cell is found from above: rays fall straight down on a fine raster, and the highest thing that one of
+# them meets is the cell's. So it holds for any world, whatever it is made of.
+
 
 _ABOVE_M = 100.0
 _RAYS_AT_ONCE = 1_000_000
@@ -58,7 +63,7 @@ class Truth(NamedTuple):
 
 def courtyard() -> Yard:
     """Load the courtyard of 003: start in the south-west corner, the goal 130 m north-east of it."""
-    from hedgerow.physics.site import load_site
+    from hedgerow.scenes.site import load_site
 
     site = load_site("courtyard")
     way_m = site.trajectories["drive"].position_m
@@ -142,3 +147,78 @@ def _beyond_its_edge(terrain: "Terrain") -> Ground:
 
 def _numbers(site: "Site", *names: str) -> frozenset[int]:
     return frozenset(site.labels[name] for name in names if name in site.labels)
+
+
+# How much of what truly stands in a yard one sweep of a sensor puts into the cost map, by distance.
+#
+# All sensors look from the same places, towards the goal: the differences are the sensors' own, not those of the ways
+# they would drive.
+
+
+BANDS_M = ((0, 10), (10, 25), (25, 50), (50, 100))
+"""Distances from the sensor: near, two middle ones, far [m]."""
+_APART_M = 15.0
+_CLEAR_M = 3.0
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Cells ahead of the sensor and how many of them it saw; one number per band of distance."""
+
+    n_grass: tuple[int, ...]
+    """Cells with open grass."""
+    grass: tuple[int, ...]
+    """Of them, those with a return from grass."""
+    n_tall: tuple[int, ...]
+    """Cells with a tree too high to cross."""
+    tall: tuple[int, ...]
+    """Of them, those marked with full cost."""
+
+
+def viewpoints(yard: Yard, truth: Truth, grid: CostGrid) -> list[Motion]:
+    """Return places every 15 m along the straight way, looking at the goal, with nothing tall within 3 m."""
+    start, goal = np.asarray(yard.start_m), np.asarray(yard.goal_m)
+    yaw_rad = float(np.arctan2(*(goal - start)[::-1]))
+    length_m = float(np.hypot(*(goal - start)))
+    tall_m = grid.centre_m(np.argwhere(truth.height_m >= grid.settings.max_height_m))
+    places: list[Motion] = []
+    for along_m in np.arange(0, length_m, _APART_M):
+        x_m, y_m = (start + (goal - start) * along_m / length_m).tolist()
+        if not (np.hypot(*(tall_m - (x_m, y_m)).T) < _CLEAR_M).any():
+            places.append(Motion(x_m, y_m, yaw_rad))
+    return places
+
+
+def look_around(
+    yard: Yard, sensor: Sensor, truth: Truth, places: list[Motion], settings: NavigationSettings, seed: int
+) -> Seen:
+    """Count what one sweep from each of the places sees."""
+    counts = np.zeros((4, len(BANDS_M)), dtype=np.int64)
+    middle_m = (np.asarray(yard.start_m) + yard.goal_m) / 2
+    for number, place in enumerate(places):
+        base = stand_on(yard.ground, place, settings.vehicle)
+        eye = base @ Pose.from_xyz_rpy((0, 0, settings.sensor_height_m))
+        standing = Trajectory.standing(eye, (number + 2) * sensor.sweep_s)
+        log = fire_sweep(yard.world, sensor, standing, number, sensor.pattern.start_ns(number), seed=seed, noise=True)
+        points, ground_m = log.points(), base.position_m[2]
+        everything, grass = (CostGrid.around(middle_m, settings.grid) for _ in range(2))
+        everything.add(points, ground_m)
+        label = log.returns.label
+        if label is not None:
+            grass.add(points[np.isin(label[log.returns.hit], list(yard.grass))], ground_m)
+        band = _bands(everything, place)
+        tall = truth.tree & (truth.height_m >= settings.grid.max_height_m)
+        marks = (truth.grass, truth.grass & grass.known, tall, tall & (everything.cost() >= MAX_COST))
+        for row, cells in enumerate(marks):
+            counts[row] += np.bincount(band[cells], minlength=len(BANDS_M) + 1)[: len(BANDS_M)]
+    return Seen(*(tuple(row.tolist()) for row in counts))
+
+
+def _bands(grid: CostGrid, place: Motion) -> NDArray[np.int64]:
+    """Number of the band that each cell lies in; one more than there are if it lies behind or too far."""
+    n = grid.settings.n_cells
+    away = grid.centre_m(np.argwhere(np.ones((n, n), dtype=np.bool_))) - (place.x_m, place.y_m)
+    ahead = away @ np.array([np.cos(place.yaw_rad), np.sin(place.yaw_rad)]) > 0
+    edges_m = [high for _, high in BANDS_M]
+    band: NDArray[np.int64] = np.digitize(np.hypot(away[:, 0], away[:, 1]), edges_m).astype(np.int64)
+    return np.where(ahead, band, len(BANDS_M)).reshape(n, n)

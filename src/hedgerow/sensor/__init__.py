@@ -4,9 +4,9 @@
     sensor = Sensor.named("hdl-64e")          # or Sensor.load("my.toml")
     beams = sensor.drive(trajectory)          # every pulse has its own time and pose
 
-model.py has the verbs, config.py every field of a sensor file, catalogue/ the sensors themselves.
+sensor.py has the verbs, config.py every field of a sensor file, catalogue/ the sensors themselves.
 """
 
-from hedgerow.sensor.model import Sensor
+from hedgerow.sensor.sensor import Sensor
 
 __all__ = ["Sensor"]

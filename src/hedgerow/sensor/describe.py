@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from hedgerow.sensor.model import Sensor
+from hedgerow.sensor.sensor import Sensor
 
 COLUMNS = ("name", "maker", "rings", "pulses/s", "range [m]", "elevation [deg]", "divergence [mrad]")
 """Headings of the catalogue's table."""

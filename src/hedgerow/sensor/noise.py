@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.base import randomness
+from hedgerow.base.columns import BLANK
 from hedgerow.errors import InputError
 from hedgerow.log import Log, Returns
-from hedgerow.ranges import BLANK
-from hedgerow.sensor import randomness
 
 if TYPE_CHECKING:
     from hedgerow.sensor.config import Range

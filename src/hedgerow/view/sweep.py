@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.base.figure import new_figure, save_figure
 from hedgerow.errors import InputError
-from hedgerow.io.figure import new_figure, save_figure
 from hedgerow.log import Log
 
 Axes = Any  # matplotlib's own annotations are only partial

@@ -10,11 +10,11 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow import arrays
+from hedgerow.base import arrays
 from hedgerow.errors import InputError
 from hedgerow.world.elements import Column, Elements, Gaussians, Law, Points, Triangles
 from hedgerow.world.labels import LabelCounts
-from hedgerow.world.noise import SurfaceNoise
+from hedgerow.world.surface_noise import SurfaceNoise
 
 TABLES: dict[str, type[Gaussians] | type[Triangles] | type[Points]] = {
     "triangles": Triangles,

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.errors import InputError
 from hedgerow.world.labels import LabelCounts
-from hedgerow.world.noise import NOISELESS, SurfaceNoise
 from hedgerow.world.scene import Scene
+from hedgerow.world.surface_noise import NOISELESS, SurfaceNoise
 
 Law = Literal["permeability", "extinction", "depth"]
 Column = NDArray[Any] | LabelCounts

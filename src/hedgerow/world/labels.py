@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow import arrays
-from hedgerow.arrays import Index
+from hedgerow.base import arrays
+from hedgerow.base.arrays import Index
+from hedgerow.base.columns import store
 from hedgerow.errors import InputError
-from hedgerow.table import store
 
 if TYPE_CHECKING:
     from hedgerow import _core

@@ -7,27 +7,144 @@ be in another order than those it was made of. What is in memory and what is on 
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow import arrays
+from hedgerow.base import arrays
 from hedgerow.errors import InputError
 from hedgerow.log import Beams, Log, Returns
 from hedgerow.sensor import Sensor
 from hedgerow.world.check import TABLES, checked, name_of
-from hedgerow.world.density import RangeDensity, mixture
 from hedgerow.world.elements import Elements, Gaussians, Points, Triangles
-from hedgerow.world.header import Position, Provenance, WorldHeader
 from hedgerow.world.points import PointScene, build_cloud
-from hedgerow.world.scene import Progress, Scene
-from hedgerow.world.target import Options, Target
-from hedgerow.world.tiles import in_tile_order
+from hedgerow.world.scene import Hits, Progress, Scene
+from hedgerow.world.store.header import Position, Provenance, WorldHeader
+from hedgerow.world.store.tiles import in_tile_order
 from hedgerow.world.world import Shot, World, WorldSize, require_end_of_range
+
+# Target: the elements that some beams can meet, ready to be fired at, under the numbers they have in the world.
+#
+# A world in memory is one target; of a world on the disk, the tiles around the beams of the moment are one.
+
+
+class Options(TypedDict):
+    """Between which ranges the sensor sees, and how to go about it; as in `Scene.fire`."""
+
+    min_range_m: float
+    max_range_m: float
+    threads: int
+    progress: Progress | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Crossings:
+    """Elements that may return one beam, nearest first; (K,) each."""
+
+    mean_m: NDArray[np.float64]
+    sigma_m: NDArray[np.float64]
+    permeability: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Target:
+    """Triangles and Gaussians in one scene, points in another."""
+
+    scene: Scene
+    points: PointScene | None = None
+
+    def fire(self, beams: Beams, seed: int, options: Options) -> Hits:
+        """Draw the first return of each pulse; where a point and another element answer, the nearer one (000 §4.5)."""
+        if self.points is not None and self.scene.n_elements == 0:
+            return self.points.fire(beams, seed=seed, **options)
+        hits = self.scene.fire(beams, seed=seed, **options)
+        if self.points is None:
+            return hits
+        return _nearer(hits, self.points.fire(beams, seed=seed, **options))
+
+    def log_likelihood(
+        self, beams: Beams, range_m: NDArray[np.float32], min_sigma_m: float, options: Options
+    ) -> NDArray[np.float64]:
+        """Give the log density of each measured range.
+
+        Raises:
+            InputError: there are points and other elements at once.
+        """
+        if self.points is None:
+            return self.scene.log_likelihood(beams, range_m, min_sigma_m=min_sigma_m, **options)
+        if self.scene.n_elements > 0:
+            raise InputError("world", "has points beside other elements, which 000 does not score; score each alone")
+        return self.points.log_likelihood(beams, range_m, min_sigma_m=min_sigma_m, **options)
+
+    def crossings(self, beam: Beams, options: Options) -> Crossings:
+        """List what may return one beam, nearest first; a point that it sees lets nothing pass."""
+        found = self.scene.pierced(beam, max_range_m=options["max_range_m"])
+        columns = [found.mean_m, found.sigma_m, found.permeability]
+        if self.points is not None:
+            seen = self.points.see(beam, **options)
+            point = (seen.mean_m, seen.sigma_m, np.zeros(1, dtype=np.float32))
+            if seen.element[0] >= 0:
+                columns = [np.append(column, one) for column, one in zip(columns, point, strict=True)]
+        order = np.argsort(columns[0], kind="stable")
+        return Crossings(*(column[order].astype(np.float64) for column in columns))
+
+
+def _nearer(a: Hits, b: Hits) -> Hits:
+    first = a.range_m <= b.range_m
+    return Hits(
+        range_m=np.where(first, a.range_m, b.range_m),
+        intensity=np.where(first, a.intensity, b.intensity),
+        label=np.where(first, a.label, b.label),
+        element=np.where(first, a.element, b.element),
+        incidence_cosine=np.where(first, a.incidence_cosine, b.incidence_cosine),
+    )
+
+
+# Range density along one beam: the mixture of 000 §5.4, for plots.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RangeDensity:
+    """Where a beam would return from; the density over the ranges within the limits and `no_return` make 1."""
+
+    range_m: NDArray[np.float64]
+    density_per_m: NDArray[np.float64]
+    """In the shape of `range_m` [1/m]."""
+    no_return: float
+    """Probability that nothing comes back from within the limits."""
+
+
+def mixture(
+    crossings: Crossings, range_m: NDArray[np.float64], min_range_m: float, max_range_m: float, min_sigma_m: float
+) -> RangeDensity:
+    """Weigh the elements by the chance that the beam gets to them and is stopped there (000 eq. 22 to 24).
+
+    Args:
+        crossings: elements on the beam, nearest first.
+        range_m: (M,) where to evaluate.
+        min_range_m, max_range_m: beyond these the density is 0 and adds to the chance of no return.
+        min_sigma_m: sharper elements count as this wide: a density needs a bound.
+    """
+    from scipy import special
+
+    reaching = np.concatenate([[1.0], np.cumprod(crossings.permeability)])
+    weight = (1 - crossings.permeability) * reaching[:-1]
+    sigma = np.maximum(crossings.sigma_m, min_sigma_m)
+    z = (range_m[:, None] - crossings.mean_m) / sigma
+    density = np.exp(-0.5 * z**2) @ (weight / (sigma * np.sqrt(2 * np.pi)))
+    within = (range_m > 0) & (range_m >= min_range_m) & (range_m <= max_range_m)
+    nearer = special.ndtr((min_range_m - crossings.mean_m) / sigma)
+    farther = special.ndtr((crossings.mean_m - max_range_m) / sigma)
+    no_return = float(reaching[-1] + weight @ (nearer + farther))
+    return RangeDensity(range_m, np.where(within, density, 0.0), min(no_return, 1.0))
+
+
+# LearnedWorld: tables of elements that beams are fired at. Every model shares this one; its learner fills the tables.
+
 
 Rows = slice | NDArray[np.intp]
 
@@ -207,7 +324,7 @@ class LearnedWorld(ElementWorld):
         Raises:
             FileError: the folder holds something else, or the system refuses to write.
         """
-        from hedgerow.world.store import save_world
+        from hedgerow.world.store.files import save_world
 
         save_world(path, self.header, self.tables, self.size())
         self.path = str(path)

@@ -43,7 +43,7 @@ def load_world(
         FileError: missing, damaged, incomplete, newer, or no world.
         InputError: both limits at once, or one below 1.
     """
-    from hedgerow.world.store import WorldFile
+    from hedgerow.world.store.files import WorldFile
     from hedgerow.world.tiled import TiledWorld
 
     if resident_tiles is not None or max_bytes is not None:

@@ -16,9 +16,8 @@ from hedgerow import _core
 from hedgerow.errors import InputError
 from hedgerow.log import Beams
 from hedgerow.world.elements import Points
-from hedgerow.world.header import Position
-from hedgerow.world.hits import Hits
-from hedgerow.world.scene import Progress, beam_arrays
+from hedgerow.world.scene import Hits, Progress, beam_arrays
+from hedgerow.world.store.header import Position
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,20 +1,364 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scene: elements (`world/assembly.py`) and the questions that rays ask them.
+"""Scene: meshes, Gaussians and placed copies of other scenes, and the questions that rays ask them."""
 
-A thin, checked wrapper over the native scene (`hedgerow._core`). Every world is made of one.
-"""
-
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from hedgerow import _core, arrays
+from hedgerow import _core
+from hedgerow.base import arrays
+from hedgerow.base.arrays import RowError, first_row, require_finite
+from hedgerow.base.progress import Progress
+from hedgerow.base.randomness import require_seed
 from hedgerow.errors import InputError
 from hedgerow.log import Beams
-from hedgerow.progress import Progress
-from hedgerow.world.assembly import Assembly
-from hedgerow.world.hits import Hits, Pierced
+from hedgerow.world.labels import LabelCounts, engine_labels
+from hedgerow.world.surface_noise import NOISELESS, SurfaceNoise
+
+# What a scene is made of: triangle meshes, Gaussian ellipsoids and placed copies of other scenes, checked.
+#
+# Positions are float64 in the map frame here and float32 relative to `origin_m` inside, so a site far from the map's
+# zero keeps millimetres. Elements (triangles and Gaussians) are numbered through: first the scene's own in the order
+# they were added, then those of each placed scene in the order of placing, by the same rule. The elements are those of
+# 000 §3.3.
+
+
+class Assembly:
+    """Meshes, Gaussians and placed assemblies; frozen once it is built or placed in another one."""
+
+    def __init__(self, origin_m: ArrayLike = (0.0, 0.0, 0.0)) -> None:
+        """Make an empty scene whose float32 frame sits at (3,) `origin_m` of the map, best near its middle."""
+        self.origin_m: NDArray[np.float64] = arrays.as_floats("origin_m", origin_m, (3,))
+        arrays.require_finite("origin_m", self.origin_m)
+        self._core = _core.Scene()
+        self._frozen = False
+
+    @property
+    def n_elements(self) -> int:
+        """Number of triangles and Gaussians, those of placed scenes included."""
+        return self._core.n_elements
+
+    @property
+    def native(self) -> _core.Scene:
+        """The native scene, frozen, for kernels that are wrapped in modules of their own."""
+        self.build()
+        return self._core
+
+    def add_mesh(
+        self,
+        vertices_m: ArrayLike,
+        triangles: ArrayLike,
+        *,
+        permeability: ArrayLike = 0.0,
+        label: ArrayLike | LabelCounts = 0,
+        reflectance: ArrayLike = 0.5,
+        intensity_sigma: ArrayLike = 0.0,
+        lambertian: bool = True,
+        noise: SurfaceNoise | Sequence[SurfaceNoise] = NOISELESS,
+        noise_group: ArrayLike = 0,
+    ) -> None:
+        """Add triangles. What is per triangle may be one number for all.
+
+        Args:
+            vertices_m: (V, 3), map frame [m].
+            triangles: (T, 3) vertex numbers; a triangle without area is never hit.
+            permeability: probability that a ray passes, 0 to 1.
+            label: semantic class, 0 to 65535, or counts of several, by which each return draws one.
+            reflectance: share of the light sent back at normal incidence, 0 or more; NaN is unknown.
+            intensity_sigma: standard deviation of the intensity.
+            lambertian: whether intensity is reflectance times the cosine of the incidence angle, or reflectance alone.
+            noise: range noise, or several groups of it.
+            noise_group: which of the groups a triangle belongs to.
+
+        Raises:
+            InputError: wrong shape or value, naming argument and row, or the scene is in use already.
+        """
+        self._require_open()
+        vertices: NDArray[np.float64] = arrays.as_floats("vertices_m", vertices_m, ("V", 3))
+        arrays.require_finite("vertices_m", vertices)
+        n = len(np.atleast_1d(triangles))
+        corners = arrays.as_integers("triangles", np.zeros((0, 3)) if n == 0 else triangles, (n, 3), np.uint32)
+        require_below("triangles", corners, len(vertices))
+        groups = [noise] if isinstance(noise, SurfaceNoise) else list(noise)
+        group = arrays.as_integers("noise_group", noise_group, (n,), np.uint8)
+        require_below("noise_group", group, len(groups))
+        modes, labels = engine_labels(label, n)
+        self._core.add_mesh(
+            vertices=np.ascontiguousarray(vertices - self.origin_m, dtype=np.float32),
+            triangles=np.ascontiguousarray(corners),
+            permeability=between("permeability", permeability, n, 0, 1),
+            label=modes,
+            reflectance=known("reflectance", reflectance, n),
+            intensity_sigma=between("intensity_sigma", intensity_sigma, n, 0, np.inf),
+            lambertian=lambertian,
+            noise_group=np.ascontiguousarray(group),
+            noise=[each.native() for each in groups],
+            labels=labels,
+        )
+
+    def add_gaussians(
+        self,
+        mean_m: ArrayLike,
+        covariance_m2: ArrayLike,
+        *,
+        permeability: ArrayLike | None = None,
+        extinction_per_m: ArrayLike | None = None,
+        depth: ArrayLike | None = None,
+        tau: float = 3.5,
+        label: ArrayLike | LabelCounts = 0,
+        intensity: ArrayLike = 0.5,
+        intensity_sigma: ArrayLike = 0.0,
+        min_sigma_m: float = 0.001,
+    ) -> None:
+        """Add Gaussians. A ray meets one if its smallest Mahalanobis distance is at most `tau`.
+
+        Args:
+            mean_m: (N, 3), map frame [m].
+            covariance_m2: (N, 3, 3) [m²].
+            permeability: (N,) or one number: probability that a ray that meets it passes. Default 0.
+            extinction_per_m: (N,) or one number k instead: it passes with exp(-k sigma_t exp(-dist²/2)) [1/m].
+            depth: (N,) or one number u instead: it passes with exp(-u (1 - dist²/tau²)²), from all sides alike, and
+                with nothing cut off at `tau`.
+            tau: 3.5 as in 000; 002 took 2.
+            label: semantic class, 0 to 65535, or counts of several, by which each return draws one.
+            intensity: mean intensity of its returns, 0 or more; NaN is unknown.
+            intensity_sigma: standard deviation of it.
+            min_sigma_m: floor of the standard deviations [m].
+
+        Raises:
+            InputError: wrong shape or value, naming argument and row, or the scene is in use already.
+        """
+        self._require_open()
+        mean: NDArray[np.float64] = arrays.as_floats("mean_m", mean_m, ("N", 3))
+        arrays.require_finite("mean_m", mean)
+        n = len(mean)
+        if not 0 < tau < np.inf or not 0 < min_sigma_m < np.inf:
+            raise InputError("tau, min_sigma_m", f"expected finite numbers above 0, found {tau}, {min_sigma_m}")
+        law, stop = stopping(n, permeability, extinction_per_m, depth)
+        covariance = arrays.as_floats("covariance_m2", np.zeros((0, 3, 3)) if n == 0 else covariance_m2, (n, 3, 3))
+        modes, labels = engine_labels(label, n)
+        self._core.add_gaussians(
+            mean_m=np.ascontiguousarray(mean - self.origin_m, dtype=np.float32),
+            whitening=whitening(covariance, min_sigma_m),
+            stop=stop,
+            label=modes,
+            intensity=known("intensity", intensity, n),
+            intensity_sigma=between("intensity_sigma", intensity_sigma, n, 0, np.inf),
+            law=law,
+            tau=tau,
+            labels=labels,
+        )
+
+    def place(
+        self, scene: "Assembly", transforms: ArrayLike, *, label: ArrayLike = -1, first_element: int | None = None
+    ) -> None:
+        """Place another scene, once for each transform; its elements are shared, not copied.
+
+        Args:
+            scene: it is frozen from now on; may itself be made of placed scenes.
+            transforms: (4, 4) or (M, 4, 4) affine, from the other scene's map frame to this one's.
+            label: replaces the labels of its elements; -1 keeps them. One number, or (M,).
+            first_element: number of its first element, above the scene's own and those of other placed scenes; wants
+                exactly one transform. So a part of a world throws the same coins as the whole. Default: numbered
+                through.
+
+        Raises:
+            InputError: wrong shape, not finite, not invertible, or the scene is in use already.
+        """
+        self._require_open()
+        matrices: NDArray[np.float64] = arrays.as_floats("transforms", transforms, (4, 4), ("M", 4, 4))
+        matrices = matrices.reshape(-1, 4, 4)
+        arrays.require_finite("transforms", matrices)
+        flat = np.abs(np.linalg.det(matrices[:, :3, :3])) < 1e-30
+        if flat.any():
+            raise arrays.RowError("transforms", arrays.first_row(flat), "is not invertible")
+        if scene is self:
+            raise InputError("scene", "cannot be placed inside itself")
+        # Both scenes are float32 around their own origins; the shift between those is done here, in float64.
+        local = matrices[:, :3].copy()
+        local[:, :, 3] += matrices[:, :3, :3] @ scene.origin_m - self.origin_m
+        labels = arrays.as_integers("label", label, (len(matrices),), np.int32)
+        wrong = (labels < -1) | (labels > 65535)
+        if wrong.any():
+            raise arrays.RowError("label", arrays.first_row(wrong), "is not a label from 0 to 65535, or -1")
+        if first_element is not None and (first_element < 0 or len(matrices) != 1):
+            raise InputError("first_element", f"expected 0 or more and one transform, found {first_element}")
+        scene._frozen = True
+        self._core.place(
+            scene._core,
+            transforms=np.ascontiguousarray(local.reshape(-1, 12)),
+            label=np.ascontiguousarray(labels),
+            first_element=-1 if first_element is None else first_element,
+        )
+
+    def build(self) -> None:
+        """Build the acceleration structures now rather than at the first firing."""
+        self._frozen = True
+        self._core.build()
+
+    def _require_open(self) -> None:
+        if self._frozen:
+            raise InputError("scene", "in use already; add everything before firing at it or placing it")
+
+
+# Numbers that every element of a scene has one of, checked and as the core wants them. A single one is for all.
+
+
+def between(name: str, values: ArrayLike, n: int, low: float, high: float) -> NDArray[np.float32]:
+    """Return (N,) numbers, or one for all, of which none lies outside the limits."""
+    array = np.asarray(values)
+    array = arrays.as_floats(name, np.broadcast_to(array, (n,)) if array.ndim == 0 else array, (n,), dtype=np.float32)
+    wrong = ~((array >= low) & (array <= high) & np.isfinite(array))
+    if wrong.any():
+        row = arrays.first_row(wrong)
+        raise arrays.RowError(name, row, f"is {array[row]}; expected a finite number from {low:g} to {high:g}")
+    return np.ascontiguousarray(array)
+
+
+def known(name: str, values: ArrayLike, n: int) -> NDArray[np.float32]:
+    """Return (N,) numbers of 0 or more, or NaN for what is not known."""
+    array = np.asarray(values, dtype=np.float32)
+    unknown = np.isnan(array)
+    checked = between(name, np.where(unknown, 0, array), n, 0, np.inf)
+    return np.where(unknown, np.float32(np.nan), checked)
+
+
+def require_below(name: str, numbers: NDArray[Any], end: int) -> None:
+    """Raise InputError if any row counts past what there is."""
+    wrong = numbers >= end
+    if wrong.any():
+        row = arrays.first_row(wrong)
+        raise arrays.RowError(name, row, f"is {numbers[row].tolist()}, but there are only {end}")
+
+
+def stopping(
+    n: int, permeability: ArrayLike | None, extinction_per_m: ArrayLike | None, depth: ArrayLike | None
+) -> tuple[_core.StopLaw, NDArray[np.float32]]:
+    """Return the law of the one that is given, and its (N,) numbers; solid if none is."""
+    laws = _core.StopLaw
+    ways = [
+        (laws.permeability, "permeability", permeability, 1.0),
+        (laws.extinction, "extinction_per_m", extinction_per_m, np.inf),
+        (laws.depth, "depth", depth, np.inf),
+    ]
+    given = [way for way in ways if way[2] is not None]
+    if len(given) > 1:
+        raise InputError(f"{', '.join(name for _, name, *_ in given)}", f"give one of these, not {len(given)}")
+    law, name, values, most = given[0] if given else ways[0]
+    return law, between(name, 0.0 if values is None else values, n, 0, most)
+
+
+# Gaussian elements as the core wants them: covariances regularised and turned into whitening matrices.
+#
+# The core stores W with S⁻¹ = WᵀW, W a lower triangle. In whitened coordinates a Gaussian is a unit sphere, and float32
+# loses far less there than in dᵀS⁻¹d, whose terms cancel for thin elements far from the sensor.
+
+
+_BATCH = 1 << 18
+
+
+def whitening(covariance_m2: NDArray[np.float64], min_sigma_m: float) -> NDArray[np.float32]:
+    """Return the lower triangle of W, by rows, of each covariance.
+
+    Args:
+        covariance_m2: (N, 3, 3) symmetric, positive semi-definite [m²].
+        min_sigma_m: floor of the standard deviation along every axis, so that flat and collinear elements stay valid.
+
+    Returns:
+        (N, 6) float32 [1/m].
+
+    Raises:
+        InputError: a covariance is not finite, not symmetric, or has a negative eigenvalue; names the row.
+    """
+    require_finite("covariance_m2", covariance_m2)
+    out = np.empty((len(covariance_m2), 6), dtype=np.float32)
+    for start in range(0, len(covariance_m2), _BATCH):
+        out[start : start + _BATCH] = _whitening(covariance_m2[start : start + _BATCH], min_sigma_m, start)
+    return out
+
+
+def _whitening(covariance_m2: NDArray[np.float64], min_sigma_m: float, first: int) -> NDArray[np.float64]:
+    # Rounding, in float32 at the worst, is all that may be wrong with the symmetry or the sign.
+    allowed = 1e-5 * np.abs(covariance_m2).max(axis=(1, 2))
+    skew = np.abs(covariance_m2 - covariance_m2.transpose(0, 2, 1)).max(axis=(1, 2)) > allowed
+    if skew.any():
+        raise RowError("covariance_m2", first + first_row(skew), "is not symmetric")
+    variance, axes = np.linalg.eigh(covariance_m2)
+    negative = variance[:, 0] < -allowed
+    if negative.any():
+        row = first_row(negative)
+        raise RowError("covariance_m2", first + row, f"has the negative eigenvalue {variance[row, 0]:.3g}")
+    variance = np.maximum(variance, min_sigma_m**2)
+    # S⁻¹ = A Aᵀ with A = axes / sigma. A = U Q with U upper triangular gives W = Uᵀ: Gram-Schmidt from the last row up.
+    # This never squares the condition number, as a Cholesky factor of S⁻¹ would.
+    x, y, z = (axes / np.sqrt(variance)[:, None, :]).transpose(1, 0, 2)
+    zz = _length(z)
+    z = z / zz
+    yz = _dot(y, z)
+    y = y - yz * z
+    yy = _length(y)
+    y = y / yy
+    xz = _dot(x, z)
+    x = x - xz * z
+    xy = _dot(x, y)
+    xx = _length(x - xy * y)
+    return np.concatenate([xx, xy, yy, xz, yz, zz], axis=1)
+
+
+def _dot(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    return (a * b).sum(axis=1, keepdims=True)
+
+
+def _length(a: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.sqrt(_dot(a, a))
+
+
+# What the scene answers: the first return of each pulse, or every element along it.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hits:
+    """First return of each pulse; without one the range is inf, the element -1, the label 0, the rest NaN."""
+
+    range_m: NDArray[np.float32]
+    intensity: NDArray[np.float32]
+    """Reflectance times cosine for a triangle, mean intensity for a Gaussian."""
+    label: NDArray[np.uint16]
+    element: NDArray[np.int64]
+    incidence_cosine: NDArray[np.float32]
+    """Cosine of the incidence angle on a triangle; NaN for a Gaussian, which has no surface."""
+
+    @classmethod
+    def of(cls, answer: "_core.Hits") -> Self:
+        """Take over what the engine found."""
+        return cls(
+            range_m=answer.range_m,
+            intensity=answer.intensity,
+            label=answer.label,
+            element=answer.element,
+            incidence_cosine=answer.incidence_cosine,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pierced:
+    """Every element along each ray, nearest first; those of beam i stand at begin[i] to begin[i + 1]."""
+
+    begin: NDArray[np.int64]
+    element: NDArray[np.int64]
+    mean_m: NDArray[np.float32]
+    """Where along the ray the element returns, on average."""
+    sigma_m: NDArray[np.float32]
+    permeability: NDArray[np.float32]
+    """Probability that this ray passes the element."""
+
+
+# Scene: elements (`world/scene.py`) and the questions that rays ask them.
+#
+# A thin, checked wrapper over the native scene (`hedgerow._core`). Every world is made of one.
 
 
 class Scene(Assembly):
@@ -156,3 +500,60 @@ def require_threads(threads: int) -> int:
     if not 0 <= threads <= 1024:
         raise InputError("threads", f"expected 0 (all) to 1024, found {threads}")
     return threads
+
+
+# What a beam meets behind things of some labels: the ground behind the grass, the wall behind the hedge (004 §3.1).
+
+
+def first_behind(
+    scene: Scene,
+    beams: Beams,
+    near_m: NDArray[np.float32],
+    far_m: NDArray[np.float32],
+    labels: Iterable[int],
+    *,
+    seed: int = 0,
+    threads: int = 0,
+    progress: Progress | None = None,
+) -> Hits:
+    """Find the first element from `near_m` to `far_m` that stops each pulse and has none of these labels.
+
+    Elements throw the coins that `Scene.fire` throws with the same seed: where that found vegetation, whatever stands
+    before it and let the pulse pass lets it pass here too. The label of a placement counts, where it has one.
+
+    Args:
+        beams: in any order; a slice gives the slice's answers.
+        near_m, far_m: (N,) float32, 0 or more; far_m may be inf. Where far_m is below near_m, nothing is found [m].
+        labels: what pulses go through, each 0 to 65535.
+        seed: 0 to 2⁶⁴ - 1.
+        threads: 0 for all; the result does not depend on it.
+        progress: called between batches with the number of beams done.
+
+    Returns:
+        As of `Scene.fire`; the range is drawn with a normal number of its own, and may lie that much outside near_m
+        and far_m.
+
+    Raises:
+        InputError: wrong type, shape or value, naming the argument and the row.
+    """
+    near, far = (
+        arrays.require(name, values, np.float32, (len(beams),))
+        for name, values in (("near_m", near_m), ("far_m", far_m))
+    )
+    for name, values in (("near_m", near), ("far_m", far)):
+        wrong = ~(values >= 0)
+        if wrong.any():
+            row = arrays.first_row(wrong)
+            raise arrays.RowError(name, row, f"is {values[row]}; expected 0 or more")
+    numbers = np.array(sorted(labels))
+    answer = _core.first_behind(
+        scene.native,
+        scene.seen(beams),
+        near_m=near,
+        far_m=far,
+        passed_labels=np.ascontiguousarray(arrays.as_integers("labels", numbers, (len(numbers),), np.uint16)),
+        seed=require_seed(seed),
+        threads=require_threads(threads),
+        progress=progress,
+    )
+    return Hits.of(answer)

@@ -16,15 +16,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow import arrays
+from hedgerow.base import arrays
 from hedgerow.errors import InputError
 from hedgerow.log import Beams
 from hedgerow.world.elements import Gaussians, Points, Triangles
-from hedgerow.world.learned import ElementWorld, Rows
+from hedgerow.world.learned import ElementWorld, Rows, Target
 from hedgerow.world.points import PointScene, build_cloud
 from hedgerow.world.scene import Scene
-from hedgerow.world.store import WorldFile
-from hedgerow.world.target import Target
+from hedgerow.world.store.files import WorldFile
 from hedgerow.world.world import WorldSize
 
 if TYPE_CHECKING:

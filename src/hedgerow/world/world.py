@@ -17,13 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import hedgerow
+from hedgerow.base.randomness import require_seed
 from hedgerow.errors import InputError
 from hedgerow.log import Beams, Log, Returns
-from hedgerow.physics.vegetation import VegetationSettings, respond
+from hedgerow.pulse.vegetation import VegetationSettings, respond
 from hedgerow.sensor import Sensor
-from hedgerow.sensor.randomness import require_seed
-from hedgerow.world.behind import first_behind
-from hedgerow.world.scene import Progress, Scene, require_limits, require_threads
+from hedgerow.world.scene import Progress, Scene, first_behind, require_limits, require_threads
 
 
 @dataclass(frozen=True, slots=True)

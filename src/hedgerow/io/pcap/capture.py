@@ -10,10 +10,9 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from hedgerow.errors import FileError
-from hedgerow.io.pcap.frames import Fragments
 
 MAX_RECORD = 1 << 20  # no capture has larger packets; a larger length is damage
 _PCAP_MAGIC = {
@@ -198,3 +197,150 @@ def _interface(order: str, body: bytes) -> tuple[int, int, int]:
             over, under = 1_000_000_000, per_s
         at += 4 + (length + 3) // 4 * 4
     return link, over, under
+
+
+# From captured frames to UDP datagrams: link layers, IP headers, fragments.
+#
+# What is no UDP over IP is passed over without a word: a capture holds ARP, DNS and whatever else was on the wire.
+
+
+_UDP = 17
+_MAX_OPEN = 64  # datagrams in pieces at a time; older ones lost a piece and will never be whole
+_ETHERTYPE_AT = {1: 12, 113: 14}  # Ethernet; Linux cooked capture
+_VLAN = (0x8100, 0x88A8)
+_NULL, _RAW, _COOKED_2 = 0, (12, 101, 228, 229), 276
+
+Mark = tuple[int, int]
+"""Position and time of the packet that a datagram began with."""
+
+
+@dataclass(slots=True)
+class _Pieces:
+    mark: Mark
+    parts: dict[int, bytes] = field(default_factory=dict[int, bytes])
+    length: int | None = None
+
+    def joined(self) -> bytes | None:
+        """Return the payload if no piece is missing."""
+        at = 0
+        for start in sorted(self.parts):
+            if start != at:
+                return None
+            at += len(self.parts[start])
+        return b"".join(self.parts[start] for start in sorted(self.parts)) if at == self.length else None
+
+
+@dataclass(slots=True)
+class Fragments:
+    """Puts datagrams together from the frames of a capture, in order."""
+
+    waiting: dict[bytes, _Pieces] = field(default_factory=dict[bytes, _Pieces])
+
+    def add(self, link: int, frame: bytes, mark: Mark) -> tuple[Mark, int, bytes] | None:
+        """Take one frame; return the mark, port and payload of a datagram that it completes, or None."""
+        try:
+            packet = _ip_packet(link, frame)
+            if not packet:
+                return None
+            version = packet[0] >> 4
+            if version == 4:
+                return self._version_4(packet, mark)
+            if version == 6 and packet[6] == _UDP:
+                return _udp(packet[40 : 40 + int.from_bytes(packet[4:6], "big")], mark)
+        except (struct.error, IndexError):
+            pass  # a stray frame that is too short for its kind
+        return None
+
+    def _version_4(self, packet: bytes, mark: Mark) -> tuple[Mark, int, bytes] | None:
+        if packet[9] != _UDP:
+            return None
+        total, identity, flags = struct.unpack_from(">HHH", packet, 2)
+        body = packet[(packet[0] & 15) * 4 : total or None]  # 0 where the network card cut large packets up
+        offset, more = (flags & 0x1FFF) * 8, bool(flags & 0x2000)
+        if not offset and not more:
+            return _udp(body, mark)
+        key = packet[12:20] + identity.to_bytes(2, "big")
+        if key not in self.waiting or offset in self.waiting[key].parts:  # the number is used anew
+            self.waiting.pop(key, None)
+            if len(self.waiting) >= _MAX_OPEN:
+                self.waiting.pop(next(iter(self.waiting)))
+            self.waiting[key] = _Pieces(mark)
+        pieces = self.waiting[key]
+        pieces.parts[offset] = body
+        if not more:
+            pieces.length = offset + len(body)
+        whole = pieces.joined()
+        if whole is None:
+            return None
+        del self.waiting[key]
+        return _udp(whole, pieces.mark)
+
+
+def _ip_packet(link: int, frame: bytes) -> bytes:
+    """Return the IP packet in a frame, empty if there is none."""
+    if link in _RAW:
+        return frame
+    if link == _NULL:
+        return frame[4:]
+    if link == _COOKED_2:
+        return frame[20:] if frame[:2] in (b"\x08\x00", b"\x86\xdd") else b""
+    at = _ETHERTYPE_AT.get(link)
+    if at is None:
+        return b""
+    (kind,) = struct.unpack_from(">H", frame, at)
+    while kind in _VLAN:
+        at += 4
+        (kind,) = struct.unpack_from(">H", frame, at)
+    return frame[at + 2 :] if kind in (0x0800, 0x86DD) else b""
+
+
+def _udp(body: bytes, mark: Mark) -> tuple[Mark, int, bytes] | None:
+    port, length = struct.unpack_from(">HH", body, 2)
+    if length > len(body):
+        return None
+    return mark, port, body[8 : length or None]
+
+
+# Clock: from a sensor's own time to the time of the computer that recorded it.
+#
+# The sensor's clock says exactly how far pulses are apart, but often counts from when it was switched on, or within the
+# hour. The computer's says when, but packets arrive late and in bursts. So times are the sensor's, shifted once, by
+# what the first packet shows; unless the sensor was set by GPS or PTP and agrees with the computer anyway.
+
+
+_SYNCHRONOUS_NS = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """How a sensor's time becomes ours."""
+
+    shift_ns: int
+    """Sensor time less the computer's, at the first packet."""
+    period_ns: int | None = None
+    """After which the sensor counts from 0 again; None if it does not."""
+
+    @classmethod
+    def at(cls, sensor_ns: int, host_ns: int, period_ns: int | None = None) -> "Clock":
+        """Compare both clocks at one packet."""
+        shift = sensor_ns - host_ns
+        if period_ns is not None:
+            shift = (shift + period_ns // 2) % period_ns - period_ns // 2
+        return cls(shift, period_ns)
+
+    @property
+    def synchronous(self) -> bool:
+        """Whether the sensor's clock is set to the computer's, give or take a second of leaps and delays."""
+        return abs(self.shift_ns) < _SYNCHRONOUS_NS
+
+    def offset_ns(self, sensor_ns: int, host_ns: int) -> int:
+        """Return what to add to the sensor's times in a packet, given its time and that of its arrival."""
+        offset = 0 if self.synchronous else -self.shift_ns
+        if self.period_ns is None:
+            return offset
+        turns = round((host_ns + self.shift_ns - sensor_ns) / self.period_ns)
+        return offset + turns * self.period_ns
+
+    def notes(self) -> dict[str, Any]:
+        """Say in the metadata which clock the times are of."""
+        return {"clock": "sensor" if self.synchronous else f"sensor, shifted by {-self.shift_ns / 1e9:.6f} s"}

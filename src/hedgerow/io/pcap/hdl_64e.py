@@ -16,9 +16,9 @@ from pydantic import ConfigDict, Field
 
 from hedgerow.base.parameters import Parameters
 from hedgerow.errors import FileError, ParameterError
-from hedgerow.io.pcap.velodyne_model import HDL_64E, STEP_M, Corrections, Model
+from hedgerow.io.pcap.velodyne import HDL_64E, STEP_M, Corrections, Model
 from hedgerow.io.recovery.lasers import Lasers
-from hedgerow.io.whole_file import read_text
+from hedgerow.io.source import read_text
 
 N_LASERS = 64
 N_BYTES = 1820

@@ -5,14 +5,107 @@ Distance 0 is no return, so every firing is known. After the manuals of the VLP-
 Prime) and HDL-64E S2. A lidar of 64 or 128 lasers fills two or four blocks with one firing of all of them.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import FileError
-from hedgerow.io.firings import Firings
-from hedgerow.io.pcap.velodyne_model import HDL_64E, STEP_M, Model
+from hedgerow.io.beams.firings import Firings
+from hedgerow.io.pcap.capture import Clock
+from hedgerow.io.recovery.lasers import Lasers
+from hedgerow.sensor import Sensor
+from hedgerow.sensor.scan.spinning import ring_numbers
+
+# Where the lasers of a Velodyne point, when they fire and how ranges follow from the numbers in its packets.
+#
+# Angles and times are those of the catalogue, whose lists have the order of the packets. The HDL-64E is different:
+# every unit has its own angles and range corrections (hdl_64e.py).
+
+
+HDL_64E = "hdl-64e-s2"
+STEP_M = {"hdl-32e": 0.002, "vlp-16": 0.002, "vlp-32c": 0.004, "vls-128": 0.004, HDL_64E: 0.002}
+"""The lidars whose packets are read, and the unit of their distances."""
+
+_FAR_M = 25.04
+_NEAR_AHEAD_M, _NEAR_ASIDE_M = 1.93, 2.4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Corrections:
+    """What an HDL-64E's calibration adds to the measured distances, (K,) each [m]."""
+
+    far_m: NDArray[np.float64]
+    """At 25.04 m and beyond."""
+    near_ahead_m: NDArray[np.float64]
+    """At 1.93 m ahead or behind."""
+    near_aside_m: NDArray[np.float64]
+    """At 2.4 m to the side."""
+
+    def of(
+        self, distance_m: NDArray[np.float64], laser: NDArray[np.int64], direction: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return what to add to (P, R) distances of (P,) lasers with (P, 3) directions.
+
+        The manual corrects the coordinates ahead and aside each by its own line between the near and the far value. A
+        beam has one direction, so what counts of that here is its part along the beam.
+        """
+        far = self.far_m[laser][:, None]
+        is_near = distance_m < _FAR_M
+        distance_m = distance_m + far
+        ahead, aside, up = (direction[:, k, None] for k in range(3))
+        still_ahead = (np.abs(ahead) * distance_m - _NEAR_AHEAD_M) / (_FAR_M - _NEAR_AHEAD_M)
+        still_aside = (np.abs(aside) * distance_m - _NEAR_ASIDE_M) / (_FAR_M - _NEAR_ASIDE_M)
+        more_ahead = (self.near_ahead_m[laser][:, None] - far) * (1 - still_ahead)
+        more_aside = (self.near_aside_m[laser][:, None] - far) * (1 - still_aside)
+        more = more_ahead * (ahead**2 + up**2 / 2) + more_aside * (aside**2 + up**2 / 2)
+        return far + np.where(is_near, more, 0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Model:
+    """One of Velodyne's lidars."""
+
+    name: str
+    lasers: Lasers
+    """In the order of the packets."""
+    ring: NDArray[np.int64]
+    late_us: NDArray[np.float64]
+    """(K,) when each fires after the first."""
+    slot_us: float
+    """From one firing of all lasers to the next."""
+    step_m: float
+    corrections: Corrections | None = None
+
+    def ranges(
+        self, steps: NDArray[np.uint16], laser: NDArray[np.int64], direction: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return the (P, R) ranges that (P, R) numbers in packets mean; inf is no return [m]."""
+        range_m: NDArray[np.float64] = steps.astype(np.float64) * self.step_m
+        if self.corrections is not None:
+            range_m = np.maximum(range_m + self.corrections.of(range_m, laser, direction), 0)
+        return np.where(steps > 0, range_m, np.inf)
+
+    @classmethod
+    @cache
+    def named(cls, name: str) -> "Model":
+        """Take a lidar of STEP_M, other than the HDL-64E, from the catalogue."""
+        config = Sensor.named(name).config.pattern
+        assert config.kind == "spinning"  # those of STEP_M are
+        group = config.group[0]
+        n = len(group.elevation_deg)
+        lasers = Lasers.of_group(group, float(np.deg2rad(0.01)))
+        late_us = np.asarray(group.time_us or [0.0] * n)
+        return cls(name, lasers, ring_numbers(config)[0], late_us, config.slot_us or 0.0, STEP_M[name])
+
+
+# What the packets of Velodyne's lidars hold: 12 blocks of 32 distances, each with the azimuth of the rotor.
+
 
 SIZE = 1206
 N_BLOCKS = 12
@@ -96,7 +189,7 @@ def layout_of(payload: bytes, wanted: str | None, where: str) -> Layout:
     return Layout(name, layout.n_banks, layout.is_dual(payload))
 
 
-def sensor_ns(payload: bytes) -> int:
+def packet_ns(payload: bytes) -> int:
     """Return the time since the full hour at which a packet began [ns]."""
     return int.from_bytes(payload[-6:-2], "little") * 1_000
 
@@ -160,3 +253,157 @@ def _speed(azimuth: NDArray[np.float64], column_us: float) -> NDArray[np.float64
     step = np.where(np.abs(step - usual) < 0.5 * usual, step, usual)  # a jump, or a lost packet, is not the rotor's
     last = step[-1:] if len(step) else np.array([usual])
     return np.concatenate([step, last]).reshape(azimuth.shape) / column_us
+
+
+# Sweeps of a Velodyne lidar: a row of packets, cut where the rotor passes straight ahead.
+#
+# Packets come from a capture or from a ROS topic; either gives a position from which it can go on reading.
+
+
+_HOUR_NS = 3_600_000_000_000
+_LONGEST_NS = 500_000_000  # the slowest rotor needs 200 ms; one that stands still must not fill the memory
+_HALF_TURN = 18_000
+_CYCLES_US = (40.0, 70.0)  # that an HDL-64E may have: 48, or 57.6 where it tells two returns
+_PACKETS_TO_TIME = 1_000
+
+
+class Packet(Protocol):
+    """A packet with the time of its arrival; a Datagram is one."""
+
+    @property
+    def position(self) -> Any:
+        """From where reading can go on."""
+        ...
+
+    @property
+    def time_ns(self) -> int:
+        """When it arrived."""
+        ...
+
+    @property
+    def payload(self) -> bytes:
+        """What it holds."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    position: Any
+    """Of the packet that it begins in."""
+    within: bool
+    """Whether that packet begins with the end of the turn before."""
+    n_packets: int = 0
+
+
+class VelodyneSweeps:
+    """The turns of a Velodyne lidar."""
+
+    def __init__(
+        self,
+        name: str,
+        packets: Callable[[Any], Iterator[Packet]],
+        sensor: str | None,
+        calibration: str | Path | None = None,
+    ) -> None:
+        """Look through the packets for the beginnings of turns.
+
+        Args:
+            name: of the recording, for errors.
+            packets: gives the packets from a position on, or all for None; others than Velodyne's are passed over.
+            sensor: name of the lidar in the catalogue, if the packets do not say it right.
+            calibration: file of an HDL-64E's, if the packets do not tell it.
+
+        Raises:
+            FileError: the recording is damaged, holds no such packets, or those of a lidar that is not read.
+        """
+        self._name = name
+        self._packets = packets
+        self._turns: list[_Turn] = []
+        self.start_ns = self.end_ns = 0
+        layout: Layout | None = None
+        last_azimuth, turn_ns = 0, 0
+        for packet in self._data(None):
+            if layout is None:
+                layout = layout_of(packet.payload, sensor, name)
+                self.clock = Clock.at(packet_ns(packet.payload), packet.time_ns, _HOUR_NS)
+                self.start_ns = self._begin_ns(packet)
+            begin_ns = self._begin_ns(packet)
+            start, end = layout.azimuths(packet.payload)
+            wraps_before, wraps_within = last_azimuth - start > _HALF_TURN, start - end > _HALF_TURN
+            if not self._turns or wraps_before or wraps_within or abs(begin_ns - turn_ns) > _LONGEST_NS:
+                self._turns.append(_Turn(packet.position, bool(self._turns) and wraps_within and not wraps_before))
+                turn_ns = begin_ns
+            self._turns[-1] = replace(self._turns[-1], n_packets=self._turns[-1].n_packets + 1)
+            last_azimuth, self.end_ns = end, begin_ns
+        if layout is None:
+            raise FileError(f"{name}: holds no data packets of a Velodyne ({SIZE} bytes)")
+        self._layout = layout
+        self.model = self._hdl_64e(calibration) if layout.name == HDL_64E else Model.named(layout.name)
+
+    @property
+    def dual(self) -> bool:
+        """Whether there are two returns of each firing."""
+        return self._layout.dual
+
+    @property
+    def count(self) -> int:
+        """How many turns there are; the first and the last may be a part of one."""
+        return len(self._turns)
+
+    def load(self, number: int) -> Firings:
+        """Decode one turn.
+
+        Raises:
+            FileError: the recording is damaged, or changes between one and two returns.
+        """
+        turn = self._turns[number]
+        following = self._turns[number + 1] if number + 1 < len(self._turns) else None
+        n_wanted = turn.n_packets + int(following is not None and following.within)
+        packets: list[Packet] = []
+        for packet in self._data(turn.position):
+            packets.append(packet)
+            if len(packets) == n_wanted:
+                break
+        payloads = [packet.payload for packet in packets]
+        if any(self._layout.is_dual(payload) != self.dual for payload in payloads):
+            raise FileError(f"{self._name}, sweep {number}: changes between one and two returns; cut it there")
+        start_ns = np.array([self._begin_ns(packet) for packet in packets], np.int64)
+        where = f"{self._name}, sweep {number}"
+        firings, azimuth = decode(self.model, self._layout, payloads, start_ns, where)
+        return self._cut(firings, azimuth, turn, following, len(packets))
+
+    def _cut(
+        self, firings: Firings, azimuth: NDArray[np.float64], turn: _Turn, following: _Turn | None, n_packets: int
+    ) -> Firings:
+        """Leave out what belongs to the turns before and after."""
+        n = len(azimuth) // max(n_packets, 1)
+        keep = np.ones(len(azimuth), np.bool_)
+        if turn.within:
+            keep[:n] = azimuth[:n] < _HALF_TURN
+        if following is not None and following.within:
+            keep[-n:] = azimuth[-n:] >= _HALF_TURN
+        columns = ("origin_m", "direction", "range_m", "ring", "time_ns", "intensity")
+        return replace(firings, **{name: getattr(firings, name)[keep] for name in columns})
+
+    def _hdl_64e(self, path: str | Path | None) -> Model:
+        """Return the model of this unit."""
+        from hedgerow.io.pcap.hdl_64e import N_BYTES, Calibration
+
+        payloads = (packet.payload for packet in self._data(None))
+        found = Calibration.told(payloads) if path is None else Calibration.read(Path(path))
+        if found is None:
+            raise FileError(
+                f"{self._name}: the packets are of an HDL-64E and mean nothing without the calibration of the unit, "
+                f"which they do not tell whole (it takes {16 * N_BYTES // 7:,} packets of an S2 or S3); give its "
+                "YAML file as metadata="
+            )
+        begins = [self._begin_ns(packet) for packet in islice(self._data(None), _PACKETS_TO_TIME)]
+        cycle_us = float(np.median(np.diff(begins))) * 1e-3 / self._layout.n_columns if len(begins) > 1 else 0.0
+        return found.model(cycle_us if _CYCLES_US[0] < cycle_us < _CYCLES_US[1] else None)
+
+    def _data(self, position: Any) -> Iterator[Packet]:
+        return (packet for packet in self._packets(position) if is_packet(packet.payload))
+
+    def _begin_ns(self, packet: Packet) -> int:
+        sensor_ns = packet_ns(packet.payload)
+        return sensor_ns + self.clock.offset_ns(sensor_ns, packet.time_ns)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Missing returns of clouds that hold bare points: work out every firing of a spinning lidar.
 
-`Recovery` (sweeps.py) puts it together: rings.py tells lasers apart by order, lasers.py and fit.py find how each of
+`Recovery` (sweeps.py) puts it together: fit.py tells lasers apart by order, lasers.py and fit.py find how each of
 them points, grid.py finds the stops of the rotor and the firings without a point.
 """
 

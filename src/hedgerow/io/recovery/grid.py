@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Array
+from hedgerow.base.arrays import Array
 from hedgerow.io.recovery.lasers import Ints, Lasers
 
 _TURN = 2 * np.pi

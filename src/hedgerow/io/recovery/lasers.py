@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Array
+from hedgerow.base.arrays import Array
 
 if TYPE_CHECKING:
-    from hedgerow.sensor.pattern_config import Group
+    from hedgerow.sensor.config import Group
 
 Ints = NDArray[np.int64]
 

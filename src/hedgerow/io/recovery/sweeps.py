@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Array
+from hedgerow.base.arrays import Array
 from hedgerow.io.recovery.fit import Nominal, first_lasers, fit_lasers, nominal
 from hedgerow.io.recovery.grid import Grid, arrange, turned_steps
 from hedgerow.io.recovery.lasers import Ints, Lasers

@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import FileError
 from hedgerow.frames import Trajectory
-from hedgerow.io.clouds import Cloud, CloudSource, Frame, Plan
-from hedgerow.io.firings import Firings, FiringSource
-from hedgerow.io.folder_plan import known_sensor
+from hedgerow.io.beams.clouds import Cloud, CloudSource, Frame, Plan
+from hedgerow.io.beams.firings import Firings, FiringSource
+from hedgerow.io.beams.motion import uncompensated
+from hedgerow.io.beams.organised import Points, is_organised, organised_source
+from hedgerow.io.folder import known_sensor
 from hedgerow.io.options import ReadOptions
-from hedgerow.io.organised import Points, is_organised, organised_source
-from hedgerow.io.placing import uncompensated
 from hedgerow.io.recovery.fit import first_lasers, nominal
 from hedgerow.io.recovery.sweeps import NotRecovered
-from hedgerow.io.ros.clouds import CloudTopic, pulses_of, returns_per_pulse
+from hedgerow.io.ros.topic import CloudTopic, pulses_of, returns_per_pulse
 from hedgerow.io.source import Settings, SweepSource
 
 if TYPE_CHECKING:

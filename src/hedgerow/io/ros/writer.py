@@ -18,18 +18,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow import rotation
+from hedgerow.base import rotation
+from hedgerow.base.atomic import atomic_file
+from hedgerow.base.columns import require_agreement
 from hedgerow.errors import FileError, InputError
 from hedgerow.frames import Trajectory
-from hedgerow.io.atomic import atomic_file
-from hedgerow.io.columns import header_text
+from hedgerow.io.points.columns import header_text
 from hedgerow.io.ros.bag import typestore
-from hedgerow.io.ros.clouds import CLOUD, NO_RETURN
 from hedgerow.io.ros.messages import STRING, Messages, cloud_rows
 from hedgerow.io.ros.poses import TF
+from hedgerow.io.ros.topic import CLOUD, NO_RETURN
 from hedgerow.io.source import LogSink
 from hedgerow.log import Log
-from hedgerow.table import require_agreement
 
 POINTS = "/points"
 ABOUT = "/hedgerow/log"

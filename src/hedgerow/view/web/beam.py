@@ -7,13 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import InputError
-from hedgerow.evaluate.sources import SAME_DIRECTION, SAME_ORIGIN_M
 from hedgerow.log import Log
+from hedgerow.metrics.inputs import SAME_DIRECTION, SAME_ORIGIN_M
 from hedgerow.view.web.frame import Shown
-from hedgerow.view.web.layers import Rgb
-from hedgerow.view.web.stage import Stage
-from hedgerow.world.density import RangeDensity
-from hedgerow.world.learned import ElementWorld
+from hedgerow.view.web.session import Rgb, Stage
+from hedgerow.world.learned import ElementWorld, RangeDensity
 
 SEEN_RAD = 0.004
 """Points as near as this to the click are under the cursor: one on the nearest surface among them was meant."""

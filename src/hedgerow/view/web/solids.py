@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow import rotation
+from hedgerow.base import rotation
 from hedgerow.view.web.colours import Limits, Quantity, colour, robust_limits
 from hedgerow.world.elements import Elements, Gaussians, Points, Triangles
 from hedgerow.world.learned import LearnedWorld

@@ -15,7 +15,7 @@ from hedgerow.view.web.colours import Limits, Quantity
 from hedgerow.view.web.drawing import Drawing
 from hedgerow.view.web.frame import Choice, Frame, make_frame
 from hedgerow.view.web.panel import Panel
-from hedgerow.view.web.stage import Stage
+from hedgerow.view.web.session import Stage
 
 if TYPE_CHECKING:
     from viser import CameraHandle, ClientHandle, SceneClickEvent, ViserServer

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures without a screen, written completely or not at all."""
+
+from pathlib import Path
+from typing import Any
+
+from hedgerow.base.atomic import atomic_file
+from hedgerow.errors import FileError
+
+IMAGE_FORMATS = ("png", "pdf", "svg", "jpg")
+
+
+def new_figure(width_in: float, height_in: float) -> Any:
+    """Return an empty matplotlib figure of that size that needs no display."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure: Any = Figure(figsize=(width_in, height_in), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def save_figure(figure: Any, path: str | Path, dpi: int = 110) -> None:
+    """Write a figure in the format that the suffix names.
+
+    Raises:
+        FileError: unknown suffix, or the system refuses to write.
+    """
+    kind = Path(path).suffix.lower().removeprefix(".")
+    if kind not in IMAGE_FORMATS:
+        raise FileError(f"{path}: unknown kind of picture; the suffix must be one of .{', .'.join(IMAGE_FORMATS)}")
+    with atomic_file(path) as temporary:
+        figure.savefig(temporary, dpi=dpi, format=kind)

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parquet logs: Hedgerow's own format."""

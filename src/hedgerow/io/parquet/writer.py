@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write a log to Parquet sweep by sweep, one row per return, published only when it is complete."""
+
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from hedgerow.base.arrays import first_row
+from hedgerow.base.atomic import atomic_file, atomic_folder
+from hedgerow.base.columns import BLANK, require_agreement
+from hedgerow.errors import InputError
+from hedgerow.io.parquet.header import KEY, PARTS_KEY, Header
+from hedgerow.io.source import LogSink
+from hedgerow.log import Beams, Log, Returns
+
+# Write a log to Parquet sweep by sweep, with bounded memory, published only when it is complete.
+#
+# `x.parquet` is one file; any other path is a folder of `part-00000.parquet`, `part-00001.parquet` and so on. Each
+# sweep of what is appended becomes a row group. Sweeps that are mixed within one `append` are sorted apart (stably); a
+# sweep that comes in several appends has several row groups. Both read back as one.
+
+
+PART_PATTERN = "part-*.parquet"
+
+# Measured on 1 M HDL-64E pulses, two cores: floats split into byte planes and counters into differences, then lz4,
+# take 18 bytes per row (72 plain) and read fastest, 27 M rows/s; zstd saves 2 % more but reads at 16 M rows/s.
+_COMPRESSION = "lz4"
+_DICTIONARY = ("sweep", "ring", "return_number", "label")
+_DIFFERENCES = ("pulse", "time_ns", "element")
+
+
+class LogWriter(LogSink):
+    """Appends logs to a file or folder that appears when the `with` block ends well, and only then.
+
+    with LogWriter("drive.parquet") as writer:
+        for sweep in sweeps:
+            writer.append(sweep)
+    """
+
+    def __init__(self, path: str | Path, *, rows_per_part: int = 8_000_000, durable: bool = False) -> None:
+        """Prepare to write.
+
+        Args:
+            path: `*.parquet`, or a folder to make; an old log there is replaced.
+            rows_per_part: a folder's next part begins with the sweep after this many rows.
+            durable: also wait until the bytes are on the disk.
+        """
+        self._path = Path(path)
+        self._is_folder = self._path.suffix.lower() != ".parquet"
+        self._rows_per_part = rows_per_part
+        self._durable = durable
+        self._temporary: Path | None = None
+        self._like: Log | None = None
+        self._part: _Part | None = None
+
+    def append(self, log: Log) -> None:
+        """Write the pulses of a log; the first one sets the sensor, limits, metadata and which arrays there are.
+
+        Raises:
+            InputError: it differs from the first in one of these, or the writer is not open.
+        """
+        if self._temporary is None:
+            raise InputError(f"{self._path}", "the writer is not open; use it as: with LogWriter(path) as writer")
+        if self._like is None or self._part is None:
+            self._like = log[:0]
+            self._part = _Part(self._part_path(self._temporary, 0), Header.of(log), schema_of(log))
+        _require_alike(self._like, log)
+        for _, sweep in log.iter_sweeps():
+            if self._is_folder and self._part.n_rows >= self._rows_per_part:
+                number = self._part.header.part + 1
+                self._part.close()
+                header = replace(Header.of(self._like), part=number)
+                self._part = _Part(self._part_path(self._temporary, number), header, schema_of(log))
+            self._part.write(sweep)
+
+    @contextmanager
+    def _writing(self) -> Generator[None]:
+        if self._is_folder:
+            target = atomic_folder(self._path, replaces=[PART_PATTERN], durable=self._durable)
+        else:
+            target = atomic_file(self._path, durable=self._durable)
+        with target as self._temporary:
+            try:
+                yield
+                if self._part is None:
+                    raise InputError(f"{self._path}", "nothing was appended; append a log, an empty one if need be")
+                self._part.close(last=self._is_folder)
+            finally:
+                self._temporary = None
+                if self._part is not None:
+                    self._part.abandon()
+
+    def _part_path(self, temporary: Path, number: int) -> Path:
+        return temporary / f"part-{number:05d}.parquet" if self._is_folder else temporary
+
+
+class _Part:
+    """One Parquet file being written."""
+
+    def __init__(self, path: Path, header: Header, schema: pa.Schema) -> None:
+        names = schema.names
+        planes = dict.fromkeys(set(names).difference(_DICTIONARY, _DIFFERENCES), "BYTE_STREAM_SPLIT")
+        differences = dict.fromkeys(set(names).intersection(_DIFFERENCES), "DELTA_BINARY_PACKED")
+        repetitive = [name for name in names if name in _DICTIONARY]
+        self.header = header
+        self.n_rows = 0
+        self._schema = schema.with_metadata({KEY: header.to_json()})
+        # Our own handle: it can be closed, and the file deleted, even when the writer cannot finish.
+        self._file = pa.OSFile(str(path), "wb")
+        self._writer = pq.ParquetWriter(
+            self._file,
+            self._schema,
+            compression=_COMPRESSION,
+            use_dictionary=repetitive,  # pyright: ignore[reportArgumentType]  # names of columns, or all
+            column_encoding=planes | differences,
+        )
+
+    def write(self, sweep: Log) -> None:
+        table = to_table(sweep, self._schema)
+        self._writer.write_table(table, row_group_size=len(table))
+        self.n_rows += len(table)
+
+    def close(self, *, last: bool = False) -> None:
+        if last:
+            self._writer.add_key_value_metadata({PARTS_KEY.decode(): str(self.header.part + 1)})
+        self._writer.close()
+        self._file.close()
+
+    def abandon(self) -> None:
+        """Let go of the file if it is still open; the footer that this writes may fail, and is lost anyway."""
+        with suppress(OSError):
+            self._writer.close()
+        self._writer.is_open = False  # or it would try once more when it is collected
+        self._file.close()
+
+
+def _require_alike(like: Log, log: Log) -> None:
+    require_agreement([like, log], ["sensor", "min_range_m", "max_range_m", "map_origin_m"])
+    require_agreement([like.returns, log.returns], ["n_per_pulse"])
+    if present(like) != present(log):
+        raise InputError(
+            "returns", f"the log has {present(log) or 'no other arrays'}, the first one had {present(like)}"
+        )
+
+
+# Logs as table rows: one row per return, and one row for a pulse without any (return_number 0, range_m inf).
+#
+# Everything is done on whole columns; no Python loop runs over rows.
+
+
+BEAM_TYPES = {
+    "sweep": "int32",
+    "pulse": "int64",
+    "time_ns": "int64",
+    "ring": "uint16",
+    "origin_x": "double",
+    "origin_y": "double",
+    "origin_z": "double",
+    "direction_x": "float",
+    "direction_y": "float",
+    "direction_z": "float",
+}
+RETURN_TYPES = {"return_number": "uint8", "range_m": "float"}
+OPTIONAL_TYPES = {"intensity": "float", "label": "uint16", "element": "int64"}
+_AXES = ("x", "y", "z")
+
+
+def schema_of(log: Log) -> pa.Schema:
+    """Return the Arrow schema of a log's rows."""
+    types = BEAM_TYPES | RETURN_TYPES | {name: OPTIONAL_TYPES[name] for name in present(log)}
+    return pa.schema(
+        [
+            pa.field(name, kind, nullable=False)  # pyright: ignore[reportArgumentType]  # the name of a type will do
+            for name, kind in types.items()
+        ]
+    )
+
+
+def present(log: Log) -> list[str]:
+    """Name the arrays beside the ranges that a log has."""
+    return [name for name in OPTIONAL_TYPES if getattr(log.returns, name) is not None]
+
+
+def to_table(log: Log, schema: pa.Schema) -> pa.Table:
+    """Return the rows of a log as an Arrow table."""
+    beams, returns = log.beams, log.returns
+    columns: dict[str, NDArray[Any]] = {name: getattr(beams, name) for name in ("sweep", "pulse", "time_ns", "ring")}
+    columns |= {f"origin_{axis}": beams.origin_m[:, k] for k, axis in enumerate(_AXES)}
+    columns |= {f"direction_{axis}": beams.direction[:, k] for k, axis in enumerate(_AXES)}
+    beside: dict[str, NDArray[Any]] = {name: getattr(returns, name) for name in ("range_m", *present(log))}
+    number = returns.hit.astype(np.uint8)
+    if returns.n_per_pulse > 1:
+        pulse, slot, number = _rows_of(returns)
+        columns = {name: column[pulse] for name, column in columns.items()}
+        beside = {name: column[pulse, slot] for name, column in beside.items()}
+    rows = columns | {"return_number": number} | beside
+    return pa.table({name: np.ascontiguousarray(column) for name, column in rows.items()}, schema=schema)
+
+
+def _rows_of(returns: Returns) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.uint8]]:
+    """Return for each row the pulse, which of its returns it is (from 0), and the return number (0 for a miss)."""
+    n_returns = np.count_nonzero(returns.hit, axis=1)
+    n_rows = np.maximum(n_returns, 1)
+    pulse = np.repeat(np.arange(len(returns)), n_rows)
+    slot = np.arange(len(pulse)) - (np.cumsum(n_rows) - n_rows)[pulse]
+    return pulse, slot, np.minimum(n_returns[pulse], slot + 1).astype(np.uint8)
+
+
+class Assembly:
+    """Arrays being filled with rows, batch after batch, each checked while it is still in the cache."""
+
+    def __init__(self, n_rows: int, returns_per_pulse: int, optional: list[str]) -> None:
+        """Reserve room for as many pulses as there are rows; pages that stay unused cost nothing."""
+        shape = (n_rows,) if returns_per_pulse == 1 else (n_rows, returns_per_pulse)
+        self._beams: dict[str, NDArray[Any]] = {
+            "origin_m": np.empty((n_rows, 3)),
+            "direction": np.empty((n_rows, 3), np.float32),
+            "time_ns": np.empty(n_rows, np.int64),
+            "ring": np.empty(n_rows, np.uint16),
+            "sweep": np.empty(n_rows, np.int32),
+            "pulse": np.empty(n_rows, np.int64),
+        }
+        self._returns: dict[str, NDArray[Any]] = {"range_m": np.empty(shape, np.float32)}
+        self._returns |= {name: np.empty(shape, BLANK[name].dtype) for name in optional}
+        self._n_per_pulse = returns_per_pulse
+        self._n_pulses = 0
+        self._last_row = (0, 0)
+
+    def add(self, table: pa.Table) -> None:
+        """Append the rows of an Arrow table.
+
+        Raises:
+            InputError: the rows are no valid log.
+        """
+        for name in table.column_names:
+            if table.column(name).null_count:
+                raise InputError(f"column '{name}'", "has missing values; use range_m = inf for no return")
+        rows: dict[str, NDArray[Any]] = {name: table.column(name).to_numpy() for name in table.column_names}
+        number = rows["return_number"]
+        self._require_in_turn(number, rows["pulse"], rows["range_m"])
+        single = self._n_per_pulse == 1
+        first = number <= 1
+        start, stop = self._n_pulses, self._n_pulses + int(np.count_nonzero(first))
+        chosen = slice(None) if single else first
+        for name in ("sweep", "pulse", "time_ns", "ring"):
+            self._beams[name][start:stop] = rows[name][chosen]
+        for k, axis in enumerate(_AXES):
+            self._beams["origin_m"][start:stop, k] = rows[f"origin_{axis}"][chosen]
+            self._beams["direction"][start:stop, k] = rows[f"direction_{axis}"][chosen]
+        for name, column in self._returns.items():
+            if single:
+                column[start:stop] = rows[name]
+            else:
+                column[start:stop] = BLANK.get(name, np.inf)
+                # A batch may begin with the second return of the pulse before; that one's index is start - 1.
+                column[start - 1 + np.cumsum(first), np.maximum(number, 1) - 1] = rows[name]
+        self._n_pulses = stop
+        self._check(max(start - 1, 0), stop)
+
+    def finish(self) -> tuple[Beams, Returns]:
+        """Return what was assembled."""
+        beams = {name: column[: self._n_pulses] for name, column in self._beams.items()}
+        returns = {name: column[: self._n_pulses] for name, column in self._returns.items()}
+        return Beams.trusted(beams), Returns.trusted(dict.fromkeys(OPTIONAL_TYPES) | returns)
+
+    def _check(self, start: int, stop: int) -> None:
+        Beams(**{name: column[start:stop] for name, column in self._beams.items()})
+        Returns(**{name: column[start:stop] for name, column in self._returns.items()})
+
+    def _require_in_turn(self, number: NDArray[Any], pulse: NDArray[Any], range_m: NDArray[Any]) -> None:
+        """Refuse rows that were sorted or filtered so that the returns of a pulse no longer stand 1, 2, 3."""
+        if not len(number):
+            return
+        previous_number = np.concatenate([[self._last_row[0]], number[:-1]])
+        previous_pulse = np.concatenate([[self._last_row[1]], pulse[:-1]])
+        follows = (number == previous_number + 1) & (pulse == previous_pulse)
+        wrong = ~((number <= 1) | follows) | (number > self._n_per_pulse) | ((number == 0) != np.isinf(range_m))
+        if wrong.any():
+            row = first_row(wrong)
+            found = f"return {number[row]} of pulse {pulse[row]} at {range_m[row]} m"
+            raise InputError(
+                "return_number", f"found {found} out of turn; expected 0 for no return, else 1, 2, ... in order"
+            )
+        self._last_row = (int(number[-1]), int(pulse[-1]))

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PCD files of the Point Cloud Library: read with pypcd4 (ascii, binary, compressed), written binary.
+
+One file is a log in map coordinates with the columns of columns.py. A folder of files is a log of one file per sweep in
+the frame of the sensor: see pcd_folder.py. Organised files (HEIGHT above 1) have a cell for every firing, and NaN in
+those without a return.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import FileError
+from hedgerow.frames import Pose, Trajectory
+from hedgerow.io.beams.motion import times_of
+from hedgerow.io.beams.organised import Points, organised_source
+from hedgerow.io.formats import optional
+from hedgerow.io.options import ReadOptions
+from hedgerow.io.points.columns import LOADING, MARK, CloudFile, CloudFileWriter, Columns, named, times_ns
+from hedgerow.io.recovery.sweeps import NotRecovered
+from hedgerow.io.source import SweepSource, reading, require_memory, require_rows
+
+_HEADER_BYTES = 1_000_000
+_MOST_COMPRESSED = 100  # LZF packs no more than 88 times
+_RELATIVE_S = 1e4  # smaller times are since the start of the sweep
+_MARGIN_NS = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PcdFile:
+    """What a PCD file holds."""
+
+    path: Path
+    columns: Columns
+    """By name, one row per point."""
+    text: str | None
+    """The line that Hedgerow wrote into its header, if any."""
+    height: int
+    width: int
+    """Of the grid of an organised file; height is 1 in others."""
+
+    @property
+    def is_organised(self) -> bool:
+        """Whether it is a grid of lasers and columns."""
+        return min(self.height, self.width) > 1
+
+
+def open_log(path: str | Path, options: ReadOptions) -> SweepSource:
+    """Open a single PCD file; see `options.ReadOptions`.
+
+    Raises:
+        FileError: damaged, no points, or nothing tells where they were seen from.
+    """
+    file = read_pcd(Path(path))
+    cloud = CloudFile(Path(path), file.columns, file.text, options, "pcd")
+    if not file.is_organised or options.scanner_m is None or options.recover == "no":
+        return cloud
+    return _seen_from(file, cloud, options)
+
+
+def log_sink(path: str | Path, trajectory: Trajectory | None) -> "PcdWriter":
+    """Prepare to write a single PCD file; a trajectory is not needed, points have their viewpoints."""
+    return PcdWriter(path)
+
+
+class PcdWriter(CloudFileWriter):
+    """Appends points to a binary PCD file."""
+
+    def header(self, rows: NDArray[Any], n_points: int, text: str) -> bytes:
+        """Return the header, the number of points padded to a fixed width."""
+        return pcd_header(rows, n_points, text)
+
+
+def pcd_header(rows: NDArray[Any], n_points: int, text: str = "") -> bytes:
+    """Return the header of a binary PCD file; its length does not depend on the number of points."""
+    kinds: Any = rows.dtype
+    columns = [kinds[name] for name in kinds.names]
+    lines = [
+        "# .PCD v0.7 - Point Cloud Data file format",
+        *([f"# {MARK}{text}"] if text else []),
+        "VERSION 0.7",
+        "FIELDS " + " ".join(kinds.names),
+        "SIZE " + " ".join(str(each.itemsize) for each in columns),
+        "TYPE " + " ".join(each.kind.upper() for each in columns),
+        "COUNT " + " ".join("1" for _ in columns),
+        f"WIDTH {n_points:<15d}",
+        "HEIGHT 1",
+        "VIEWPOINT 0 0 0 1 0 0 0",
+        f"POINTS {n_points:<15d}",
+        "DATA binary",
+    ]
+    return ("\n".join(lines) + "\n").encode("ascii")
+
+
+def read_pcd(path: Path) -> PcdFile:
+    """Read a PCD file.
+
+    Raises:
+        FileError: damaged, shorter than its header says, or too large for the memory.
+    """
+    header = _checked_header(path)
+    require_memory(path, int(LOADING * max(header.n_bytes, path.stat().st_size)))
+    n_points = header.height * header.width
+    loader: Any = optional("pypcd4", "pcd")
+    with reading(path, "a PCD file"):
+        data = loader.PointCloud.from_path(path).pc_data
+        names: tuple[str, ...] = data.dtype.names or ()
+        columns: Columns = {
+            name: np.atleast_1d(data[name]).astype(data[name].dtype.newbyteorder("=")) for name in names
+        }
+    if any(column.shape != (n_points,) for column in columns.values()):
+        found = len(next(iter(columns.values()))) if columns else 0
+        raise FileError(f"{path}: holds {found} points but its header says {n_points}; was its copying interrupted?")
+    return PcdFile(path, columns, header.text, header.height, header.width)
+
+
+@dataclass(frozen=True, slots=True)
+class _Header:
+    height: int
+    width: int
+    text: str | None
+    n_bytes: int
+    """Of the points, unpacked."""
+
+
+def _checked_header(path: Path) -> _Header:
+    """Read the header, and refuse one that promises more than the file can hold."""
+    with reading(path, "a PCD file"), path.open("rb") as file:
+        head = file.read(_HEADER_BYTES)
+    if not head:
+        raise FileError(f"{path}: the file is empty; was its writing or copying interrupted?")
+    fields: dict[str, list[str]] = {}
+    text: str | None = None
+    offset = 0
+    for line in head.decode("latin-1").splitlines(keepends=True):
+        offset += len(line)
+        if line.startswith(f"# {MARK}"):
+            text = line.removeprefix(f"# {MARK}").rstrip("\n")
+        name, *words = line.split() or [""]
+        fields.setdefault(name, words)
+        if name == "DATA":
+            break
+    try:
+        width, height = int(fields["WIDTH"][0]), int(fields.get("HEIGHT", ["1"])[0])
+        n_points = int(fields["POINTS"][0]) if "POINTS" in fields else width * height
+        counts = [int(each) for each in fields.get("COUNT", ["1"] * len(fields["SIZE"]))]
+        n_bytes = n_points * sum(int(a) * b for a, b in zip(fields["SIZE"], counts, strict=True))
+        kind = fields["DATA"][0].lower()
+    except (KeyError, IndexError, ValueError) as error:
+        raise FileError(f"{path}: not a PCD file, or its header is damaged ({error})") from None
+    size = path.stat().st_size
+    most = {"ascii": 8, "binary": 1, "binary_compressed": _MOST_COMPRESSED}.get(kind, 0) * size
+    if n_points < 0 or not 0 <= n_bytes <= most:
+        raise FileError(f"{path}: its header says {n_points} points, which {size} bytes cannot hold; is it cut off?")
+    if kind == "binary":
+        require_rows(path, offset, n_bytes // max(n_points, 1), n_points)
+    if height < 1 or height * width != n_points:
+        height, width = 1, n_points
+    return _Header(height, width, text, n_bytes)
+
+
+def cells_of(file: PcdFile, start_ns: int) -> Points:
+    """Return the cells of an organised file; the start of its sweep is what small times count from."""
+    columns = named(file.columns, file.path, every=True)
+    shape = file.height, file.width
+
+    def cells(name: str, dtype: Any) -> Any:
+        return columns[name].astype(dtype).reshape(shape) if name in columns else None
+
+    time_ns = point_times(columns, start_ns, file.path)
+    with np.errstate(invalid="ignore"):  # what stands in empty cells does not matter
+        return Points(
+            np.stack([cells(axis, np.float64) for axis in "xyz"], axis=-1),
+            cells("intensity", np.float32),
+            cells("ring", np.int64),
+            None if time_ns is None else time_ns.reshape(shape),
+            cells("label", np.uint16),
+        )
+
+
+def point_times(columns: Columns, start_ns: int, path: object) -> NDArray[np.int64] | None:
+    """Return when each point of a file was measured [ns], or None if it does not say.
+
+    Args:
+        columns: by our names.
+        start_ns: when the sweep began, which whole numbers (nanoseconds) and small ones (seconds) count from.
+        path: for the error.
+
+    Raises:
+        FileError: they are not in seconds.
+    """
+    values = columns.get("time")
+    if values is None or values.dtype.kind in "iu":
+        return times_of(values, start_ns)
+    values = np.nan_to_num(values, posinf=0, neginf=0)
+    time_ns = times_ns(values, path)
+    is_relative = np.abs(values).max(initial=0) < _RELATIVE_S and start_ns > 2 * _RELATIVE_S * 1e9
+    return time_ns + start_ns if is_relative else time_ns
+
+
+def _seen_from(file: PcdFile, cloud: CloudFile, options: ReadOptions) -> SweepSource:
+    """Open an organised file in map coordinates whose scanner stood at `options.scanner_m`, level with the map.
+
+    Args:
+        file: with a cell for every firing.
+        cloud: the same file as plain points, which it stays if the cells do not show lasers and columns.
+        options: has the position of the scanner.
+
+    Raises:
+        FileError: the cells do not show that, and options.recover is yes.
+    """
+    points = cells_of(file, 0)
+    scanner_m = np.array(options.scanner_m, np.float64)
+    hit = points.hit
+    xyz = np.where(hit[..., None], points.xyz - scanner_m, np.nan)
+    points = Points(xyz, points.intensity, points.ring, points.time_ns, points.label)
+    times = np.zeros(1, np.int64) if points.time_ns is None or not hit.any() else points.time_ns[hit]
+    span_ns = int(times.min()), int(times.max())
+    pose = Pose.from_xyz_rpy((scanner_m - cloud.map_origin_m).tolist())
+    ends = [span_ns[0] - _MARGIN_NS, span_ns[1] + _MARGIN_NS]
+    standing = Trajectory.from_poses(ends, [pose, pose])
+
+    def when_ns(number: int, points: Points) -> tuple[int, int]:
+        return span_ns
+
+    try:
+        return organised_source(file.path, cloud.settings, standing, 1, lambda _: points, when_ns, [0])
+    except NotRecovered as error:
+        if options.recover == "yes":
+            raise FileError(f"{file.path}: empty cells cannot be told where they point, {error}") from None
+        return cloud

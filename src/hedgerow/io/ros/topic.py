@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CloudTopic: the messages of one PointCloud2 topic by number, while one of them is in memory.
+
+Bags that Hedgerow wrote have a second topic beside it with the directions of the pulses that got nothing back.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.errors import FileError, InputError
+from hedgerow.io.beams.firings import Firings
+from hedgerow.io.beams.motion import times_of
+from hedgerow.io.beams.organised import Points
+from hedgerow.io.ros.bag import Bag, Message
+from hedgerow.io.ros.messages import rows_of
+
+CLOUD = "sensor_msgs/msg/PointCloud2"
+NO_RETURN = "/no_return"
+"""Ends the name of the topic with missing returns."""
+_SKIP_NS = 5_000_000_000  # farther ahead, the bag is opened anew rather than read through
+_SAME_RAD = 0.015  # returns of one pulse point the same way, but for the few millimetres between axis and lens
+_MOST_RETURNS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Where one cloud is."""
+
+    bag_ns: int
+    stamp_ns: int
+
+
+class CloudTopic:
+    """The clouds of a topic; give it their messages once, then ask for points by number."""
+
+    def __init__(self, bag: Bag, name: str) -> None:
+        """Begin without any."""
+        self._bag, self.name = bag, name
+        self.entries: list[Entry] = []
+        self.frame = ""
+        self.misses = name + NO_RETURN if name + NO_RETURN in bag.topics else None
+        self._unstamped = False
+        self._stream: Iterator[Message] | None = None
+        self._next: Message | None = None
+
+    def add(self, message: Message) -> None:
+        """Note where a cloud is.
+
+        Raises:
+            FileError: it is damaged, its stamp is not later than the one before, or its frame is another.
+        """
+        header = self._bag.header(message)
+        if header.stamp_ns == 0 and self.entries and self.entries[-1].stamp_ns == 0:
+            self._unstamped = True  # a driver that does not stamp: the times of recording have to do
+            self.entries[-1] = Entry(self.entries[-1].bag_ns, self.entries[-1].bag_ns)
+        stamp_ns = self._stamp_ns(message)
+        if not self.entries:
+            self.frame = header.frame
+        elif header.frame != self.frame:
+            raise FileError(f"{self._where(len(self.entries))}: is in the frame {header.frame!r}, not {self.frame!r}")
+        elif stamp_ns <= self.entries[-1].stamp_ns:
+            apart_s = (self.entries[-1].stamp_ns - stamp_ns) / 1e9
+            raise FileError(
+                f"{self._where(len(self.entries))}: its stamp is not later than that of the cloud before, but "
+                f"{apart_s:.3f} s earlier; sort or cut the bag"
+            )
+        self.entries.append(Entry(message.bag_ns, stamp_ns))
+
+    def points(self, number: int) -> Points:
+        """Return the points of a cloud.
+
+        Raises:
+            FileError: it is damaged.
+        """
+        return self._read(number)[self.name]
+
+    def both(self, number: int) -> tuple[Points, Points | None]:
+        """Return the points of a cloud and, if there is such a topic, the directions of missing returns."""
+        found = self._read(number)
+        return found[self.name], found.get(self.misses or "")
+
+    def _read(self, number: int) -> dict[str, Points]:
+        entry = self.entries[number]
+        found: dict[str, Points] = {}
+        for message in self._at(entry.bag_ns):
+            stamp_ns = self._stamp_ns(message)
+            if stamp_ns == entry.stamp_ns:
+                found[message.topic] = points_of(self._bag.decode(message), stamp_ns, self._where(number))
+        if self.name not in found:
+            raise FileError(f"{self._where(number)}: is gone; did the bag change while it was read?")
+        return found
+
+    def _at(self, bag_ns: int) -> list[Message]:
+        """Return the messages recorded at one instant, going on from the last reading if that is not far."""
+        ahead = None if self._next is None else bag_ns - self._next.bag_ns
+        if self._stream is None or ahead is None or not 0 <= ahead < _SKIP_NS:
+            topics = {self.name} if self.misses is None else {self.name, self.misses}
+            self._stream = self._bag.messages(topics, bag_ns)
+            self._next = next(self._stream, None)
+        found: list[Message] = []
+        while self._next is not None and self._next.bag_ns <= bag_ns:
+            if self._next.bag_ns == bag_ns:
+                found.append(self._next)
+            self._next = next(self._stream, None)
+        return found
+
+    def _stamp_ns(self, message: Message) -> int:
+        return message.bag_ns if self._unstamped else self._bag.header(message).stamp_ns
+
+    def _where(self, number: int) -> str:
+        return f"{self._bag.path}, {self.name}, cloud {number}"
+
+
+def pulses_of(points: Points, misses: Points | None, n_returns: int) -> Firings:
+    """Return a pulse for each point; points of one ring and one time are returns of one pulse.
+
+    Args:
+        points: frame of the sensor at the instant of each.
+        misses: unit directions of pulses without a return.
+        n_returns: most returns of a pulse; farther ones are left out. 1: each point is a pulse of its own.
+    """
+    hit = points.hit
+    xyz = points.xyz[hit]
+    time_ns, ring = _of(points.time_ns, hit, np.int64), _of(points.ring, hit, np.int64)
+    range_m = np.linalg.norm(xyz, axis=1)
+    pulse, slot = np.arange(len(xyz)), np.zeros(len(xyz), np.int64)
+    if n_returns > 1:
+        pulse, slot = _grouped(time_ns, ring, range_m)
+    kept = slot < n_returns
+    first = np.flatnonzero(slot == 0)[np.argsort(pulse[slot == 0])]
+    shape = (len(first), n_returns)
+    ranges = np.full(shape, np.inf)
+    ranges[pulse[kept], slot[kept]] = range_m[kept]
+    beside: dict[str, Any] = {}
+    for name in ("intensity", "label"):
+        values = getattr(points, name)
+        if values is not None:
+            beside[name] = np.zeros(shape, values.dtype)
+            beside[name][pulse[kept], slot[kept]] = values[hit][kept]
+    firings = Firings(
+        np.zeros((len(first), 3)), xyz[first] / range_m[first, None], ranges, ring[first], time_ns[first], **beside
+    )
+    return firings if misses is None else _with_misses(firings, misses)
+
+
+def returns_per_pulse(points: Points) -> int:
+    """Tell how many returns a pulse of this cloud has, by points that share ring, time and direction; else 1."""
+    if points.ring is None or points.time_ns is None:
+        return 1
+    hit = points.hit
+    xyz, time_ns, ring = points.xyz[hit], points.time_ns[hit], points.ring[hit]
+    if len(xyz) < 2:
+        return 1
+    order = np.lexsort([ring, time_ns])
+    same = (np.diff(time_ns[order]) == 0) & (np.diff(ring[order]) == 0)
+    unit = xyz[order] / np.linalg.norm(xyz[order], axis=1, keepdims=True)
+    apart = np.linalg.norm(np.diff(unit, axis=0), axis=1)
+    _, counts = np.unique(np.stack([time_ns, ring]), axis=1, return_counts=True)
+    n_same = int(np.count_nonzero(same))
+    alike = n_same > 0 and np.count_nonzero(apart[same] < _SAME_RAD) > 0.95 * n_same
+    return int(counts.max()) if alike and counts.max() <= _MOST_RETURNS else 1
+
+
+def _grouped(
+    time_ns: NDArray[np.int64], ring: NDArray[np.int64], range_m: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the pulse of each point, and which of its returns it is, nearest first."""
+    order = np.lexsort([range_m, ring, time_ns])
+    new = np.ones(len(order), np.bool_)
+    new[1:] = (np.diff(time_ns[order]) != 0) | (np.diff(ring[order]) != 0)
+    pulse, slot = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
+    pulse[order] = np.cumsum(new) - 1
+    place: NDArray[np.int64] = np.arange(len(order), dtype=np.int64)
+    slot[order] = place - np.flatnonzero(new)[np.cumsum(new) - 1]
+    return pulse, slot
+
+
+def _with_misses(firings: Firings, misses: Points) -> Firings:
+    there = misses.hit
+    xyz = misses.xyz[there]
+    n, n_returns = len(xyz), firings.range_m.shape[1]
+    time_ns = np.concatenate([firings.time_ns, _of(misses.time_ns, there, np.int64)])
+    ring = np.concatenate([firings.ring, _of(misses.ring, there, np.int64)])
+    order = np.lexsort([ring, time_ns])
+    beside: dict[str, Any] = {}
+    for name in ("intensity", "label"):
+        values = getattr(firings, name)
+        if values is not None:
+            beside[name] = np.concatenate([values, np.zeros((n, n_returns), values.dtype)])[order]
+    return Firings(
+        np.zeros((len(order), 3)),
+        np.concatenate([firings.direction, xyz / np.linalg.norm(xyz, axis=1, keepdims=True)])[order],
+        np.concatenate([firings.range_m, np.full((n, n_returns), np.inf)])[order],
+        ring[order],
+        time_ns[order],
+        **beside,
+    )
+
+
+def _of(values: NDArray[Any] | None, chosen: NDArray[np.bool_], dtype: Any) -> NDArray[Any]:
+    return np.zeros(int(chosen.sum()), dtype) if values is None else values[chosen]
+
+
+# The fields of PointCloud2 messages, in the ways that drivers name them.
+#
+# What their times count is told by point_times.py.
+
+
+_INTENSITY = ("intensity", "reflectivity", "intensities", "i")
+_RING = ("ring", "channel", "laser_id", "laser", "line")
+_TIME = ("time", "t", "timestamp", "time_stamp", "timestamps", "offset_time", "time_offset_ns", "stamp")
+_LABEL = ("label", "semantic", "class")
+
+
+def points_of(message: Any, stamp_ns: int, where: str) -> Points:
+    """Take the fields out of a PointCloud2 message.
+
+    Args:
+        message: decoded.
+        stamp_ns: of its header.
+        where: for the error.
+
+    Raises:
+        FileError: it has no x, y, z, or does not hold what it says.
+    """
+    rows = _rows(message, where)
+    names = rows.dtype.names or ()
+    if not {"x", "y", "z"} <= set(names):
+        raise FileError(f"{where}: the cloud has no fields x, y, z (has {', '.join(names) or 'none'})")
+    with np.errstate(all="ignore"):
+        xyz = np.stack([rows[axis].astype(np.float64) for axis in "xyz"], axis=-1)
+        return Points(
+            xyz,
+            _first(rows, _INTENSITY, np.float32),
+            _first(rows, _RING, np.int64),
+            times_of(_first(rows, _TIME), stamp_ns),
+            _first(rows, _LABEL, np.uint16),
+        )
+
+
+def _rows(message: Any, where: str) -> NDArray[np.void]:
+    """Return the content as a structured array, (height, width)."""
+    fields = ((each.name, int(each.offset), int(each.datatype), int(each.count)) for each in message.fields)
+    shape = int(message.height), int(message.width)
+    steps = int(message.point_step), int(message.row_step)
+    try:
+        return rows_of(fields, np.asarray(message.data, np.uint8), shape, steps, bool(message.is_bigendian))
+    except InputError as error:
+        raise FileError(f"{where}: {error}") from None
+
+
+def _first(rows: NDArray[np.void], names: tuple[str, ...], dtype: Any = None) -> Any:
+    """Return the first of these fields that there is, as it is or as another type, or None."""
+    there = [name for name in names if name in (rows.dtype.names or ())]
+    if not there:
+        return None
+    return rows[there[0]] if dtype is None else rows[there[0]].astype(dtype)

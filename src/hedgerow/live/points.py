@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The returns of a sweep as a driver would send them.
+
+Points are raw, as a lidar's driver sends them: each in the sensor's frame of its own instant, with its time beside it,
+so what listens has to undo the motion of the vehicle as it has to with a real sensor.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.io.ros.messages import point_rows
+from hedgerow.log import Log
+from hedgerow.sensor import Sensor
+
+
+def points_of(sensor: Sensor, log: Log, start_ns: int, *, misses: bool = False) -> NDArray[Any]:
+    """Return the points of one sweep, made by `simulate` with a trajectory of the sensor, in the sensor's own frame.
+
+    Args:
+        sensor: what fired.
+        log: one sweep.
+        start_ns: when it started [ns].
+        misses: give pulses that came back with nothing a point as well, at NaN.
+
+    Returns:
+        (M,) of type `POINT`, in firing order, nearest return first; intensity NaN where it is not known.
+    """
+    rows = sensor.pattern.rows(int(log.beams.sweep[0]))
+    shape = (len(log), log.returns.n_per_pulse)
+    range_m = log.returns.range_m.reshape(shape)
+    wanted = np.isfinite(range_m)
+    if misses:
+        wanted[:, 0] = True
+    pulse = np.nonzero(wanted)[0]
+    along_m = range_m[wanted]
+    along_m = np.where(np.isinf(along_m), np.float32(np.nan), along_m)
+    places = sensor.pattern.origin_m[rows][pulse] + along_m[:, None] * sensor.pattern.direction[rows][pulse]
+    intensity = log.returns.intensity
+    return point_rows(
+        places,
+        log.beams.ring[pulse],
+        (log.beams.time_ns[pulse] - start_ns) * 1e-9,
+        np.nan if intensity is None else intensity.reshape(shape)[wanted],
+    )

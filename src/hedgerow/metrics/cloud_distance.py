@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Distances between point clouds, of single sweeps and of a whole log."""
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.metrics.catalogue import Value
+from hedgerow.metrics.inputs import Nearest, Pair, mixed
+
+# Point clouds accumulated over a whole log, bounded in memory, and the distance between two (000 §5.2).
+#
+# Up to a number of distinct points all are kept. Beyond it one point is kept per voxel, with how many it stands for,
+# and the voxel side doubles (1 cm, 2 cm, 4 cm, ...) whenever there are still too many. The kept point is the one with
+# the smallest hash of its coordinates, so the result does not depend on the order of the sweeps or on how they are
+# merged. Distances are then means over the kept points, weighted by what they stand for; the clouds of one comparison
+# are thinned alike. Thinning makes distances to the other cloud larger, by less than the side: the scores say which
+# side was used.
+
+
+FIRST_SIDE_M = 0.01
+
+
+class Cloud:
+    """Distinct points with counts, one per voxel if there are too many."""
+
+    def __init__(self, max_points: int) -> None:
+        """Start with nothing; keep at most `max_points` distinct points."""
+        self.max_points = max_points
+        self.level = 0
+        """0: every distinct point is kept; k: voxels of 2^(k-1) cm."""
+        self._points_m: NDArray[np.float64] = np.zeros((0, 3))
+        self._counts: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self._waiting: list[tuple[NDArray[np.float64], NDArray[np.int64]]] = []
+        self._n_waiting = 0
+
+    @property
+    def side_m(self) -> float:
+        """Voxel side [m]; 0 if nothing was left out."""
+        return FIRST_SIDE_M * 2 ** (self.level - 1) if self.level else 0.0
+
+    def add(self, points_m: NDArray[np.float64]) -> None:
+        """Add (M, 3) points, map frame."""
+        self._wait(points_m, np.ones(len(points_m), dtype=np.int64))
+
+    def merge(self, other: Self) -> None:
+        """Add the points of another cloud."""
+        self.thin_to(other.level)
+        self._wait(*other.kept())
+
+    def kept(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return the (K, 3) kept points and the (K,) numbers of points that they stand for."""
+        self._settle()
+        return self._points_m, self._counts
+
+    def thin_to(self, level: int) -> None:
+        """Thin at least to a level."""
+        if level > self.level:
+            self._settle()
+            self.level = level
+            self._points_m, self._counts = _one_per_voxel(self._points_m, self._counts, self.side_m)
+
+    def _wait(self, points_m: NDArray[np.float64], counts: NDArray[np.int64]) -> None:
+        self._waiting.append((points_m, counts))
+        self._n_waiting += len(points_m)
+        if self._n_waiting > self.max_points // 2:
+            self._settle()
+
+    def _settle(self) -> None:
+        if not self._waiting:
+            return
+        points_m = np.concatenate([self._points_m, *(points for points, _ in self._waiting)])
+        counts = np.concatenate([self._counts, *(counts for _, counts in self._waiting)])
+        self._waiting, self._n_waiting = [], 0
+        self._points_m, self._counts = _one_per_voxel(points_m, counts, self.side_m)
+        while len(self._points_m) > self.max_points:
+            self.thin_to(self.level + 1)
+
+
+def cloud_distances(real: Cloud, simulated: Cloud, nearest: Nearest | None = None) -> dict[str, Value]:
+    """Return the distance of two clouds [m], the worse way (000) and the average (001).
+
+    Args:
+        real, simulated: thinned to one level.
+        nearest: index of the real points, if it is there already.
+    """
+    (real_m, real_counts), (simulated_m, simulated_counts) = real.kept(), simulated.kept()
+    n = int(real_counts.sum() + simulated_counts.sum())
+    if len(real_m) == 0 or len(simulated_m) == 0:
+        return {"cloud_distance_m": Value(None, n), "cloud_distance_average_m": Value(None, n)}
+    there = np.average((nearest or Nearest(real_m, distinct=True)).distance_m(simulated_m), weights=simulated_counts)
+    back = np.average(Nearest(simulated_m, distinct=True).distance_m(real_m), weights=real_counts)
+    return {
+        "cloud_distance_m": Value(float(max(there, back)), n),
+        "cloud_distance_average_m": Value(float(there + back) / 2, n),
+    }
+
+
+def _one_per_voxel(
+    points_m: NDArray[np.float64], counts: NDArray[np.int64], side_m: float
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Keep the point of the smallest hash in each voxel and add up the counts; side 0 joins equal points only."""
+    if len(points_m) == 0:
+        return points_m, counts
+    rank = mixed((points_m + 0.0).view(np.uint64))  # + 0.0: minus zero has other bits than zero
+    if side_m == 0:
+        voxel, order = rank, np.argsort(rank, kind="stable")
+    else:
+        voxel = mixed(np.floor(points_m / side_m).astype(np.int64).view(np.uint64))
+        order = np.lexsort((rank, voxel))
+    ordered = voxel[order]
+    first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    # Back in the order they came: neighbours in the scan are neighbours in space, which makes looking up fast.
+    place = np.argsort(order[first])
+    return points_m[order[first][place]], np.add.reduceat(counts[order], first)[place]
+
+
+# Mean distance to the nearest point of the other cloud, both ways (000 §5.2, 001 eq. 4.7 to 4.9).
+#
+# 000 takes the worse of the two ways, 001 their average. Sweep to sweep, each sweep is compared with its own simulation
+# and the distances of the sweeps are averaged, so no pose error enters. 000 writes sums (eq. 15); its tables, like
+# ours, are means over points.
+
+
+class SweepDistance:
+    """Sums over sweeps of the distance from each to its simulation."""
+
+    def __init__(self) -> None:
+        """Start with nothing."""
+        self.n_sweeps = 0
+        self.n_left_out = 0
+        """Sweeps without any return, in reality or simulation: no distance is defined."""
+        self.n_returns = 0
+        self.worse_m = 0.0
+        self.average_m = 0.0
+
+    def add(self, pair: Pair) -> None:
+        """Add one sweep."""
+        real_m, simulated_m = pair.real.points_m, pair.points_m
+        if len(real_m) == 0 or len(simulated_m) == 0:
+            self.n_left_out += 1
+            return
+        there = float(pair.real.nearest.distance_m(simulated_m).mean())
+        back = float(Nearest(simulated_m).distance_m(real_m).mean())
+        self.n_sweeps += 1
+        self.n_returns += len(real_m) + len(simulated_m)
+        self.worse_m += max(there, back)
+        self.average_m += (there + back) / 2
+
+    def merge(self, other: Self) -> None:
+        """Add other sweeps."""
+        self.n_sweeps += other.n_sweeps
+        self.n_left_out += other.n_left_out
+        self.n_returns += other.n_returns
+        self.worse_m += other.worse_m
+        self.average_m += other.average_m
+
+    def values(self) -> dict[str, Value]:
+        """Return the mean over sweeps of the worse way (000) and of the average (001) [m]."""
+        n = self.n_sweeps
+        return {
+            "sweep_distance_m": Value(self.worse_m / n if n else None, self.n_returns),
+            "sweep_distance_average_m": Value(self.average_m / n if n else None, self.n_returns),
+        }

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How likely a world finds what was really measured (000 §5.4, MODELS §5).
+
+Each beam scores -log p, p = (1 - e) p_world + e u: u is the uniform density over the range limits for a return, and 1
+for a beam without. The outlier share e keeps one impossible beam from deciding the score. Beams whose outlier term is
+the larger one count as floored. `nll_binned` takes a return's probability to fall into its range bin instead of the
+density there, as the values of 000 Tables 6 and 7 and Fig. 18 suggest.
+"""
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.metrics.catalogue import Value, share
+from hedgerow.metrics.inputs import Pair
+
+LOWEST, HIGHEST, PER_DECADE = -8, 4, 10
+"""The histogram covers 10^LOWEST to 10^HIGHEST; what lies outside counts in the first or last bin."""
+
+
+class Likelihood:
+    """Sum and histogram of the scores."""
+
+    def __init__(self, outlier_share: float, range_step_m: float) -> None:
+        """Start with nothing."""
+        self.outlier_share = outlier_share
+        self.range_step_m = range_step_m
+        self.n = 0
+        self.n_hits = 0
+        self.n_floored = 0
+        self.sum = 0.0
+        self.counts: NDArray[np.int64] = np.zeros((HIGHEST - LOWEST) * PER_DECADE, dtype=np.int64)
+        """Of log10 p, density for returns and probability for beams without."""
+
+    def add(self, pair: Pair) -> None:
+        """Add one sweep, if the simulation knows densities."""
+        if pair.log_density is None:
+            return
+        log, hit = pair.real.log, pair.real.hit
+        outlier = np.where(hit, self.outlier_share / (log.max_range_m - log.min_range_m), self.outlier_share)
+        world = np.log1p(-self.outlier_share) + pair.log_density
+        log_p = np.logaddexp(world, np.log(outlier))
+        self.n += len(hit)
+        self.n_hits += int(np.count_nonzero(hit))
+        self.n_floored += int(np.count_nonzero(world < np.log(outlier)))
+        self.sum -= float(log_p.sum())
+        place = np.floor((log_p / np.log(10) - LOWEST) * PER_DECADE).clip(0, len(self.counts) - 1)
+        self.counts += np.bincount(place.astype(np.int64), minlength=len(self.counts))
+
+    def merge(self, other: Self) -> None:
+        """Add other sweeps."""
+        self.n += other.n
+        self.n_hits += other.n_hits
+        self.n_floored += other.n_floored
+        self.sum += other.sum
+        self.counts += other.counts
+
+    def values(self) -> dict[str, Value]:
+        """Return the mean score, the same per range bin, and the share of floored beams; {} without any beam."""
+        if self.n == 0:
+            return {}
+        binned = self.sum - self.n_hits * np.log(self.range_step_m)
+        return {
+            "nll": Value(self.sum / self.n, self.n),
+            "nll_binned": Value(float(binned) / self.n, self.n),
+            "floored": share(self.n_floored, self.n),
+        }

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scores of one simulation, and the Comparison of several: numbers, tables, JSON."""
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import compress
+from typing import Any, Literal
+
+import numpy as np
+
+from hedgerow.errors import InputError
+from hedgerow.metrics.bearing import BearingHistogram
+from hedgerow.metrics.catalogue import METRICS, Metric, Value
+from hedgerow.metrics.likelihood import HIGHEST, LOWEST, PER_DECADE, Likelihood
+from hedgerow.metrics.range_histogram import RangeHistogram
+
+# Scores as tables like those of the papers: simulations as columns, the best bold, the worst italic.
+#
+# Ties are judged by what is shown, as in 000 Table 4. Two columns have a best but no worst, as in 000 Table 3.
+
+
+Mark = Literal["", "best", "worst"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One number as shown."""
+
+    text: str
+    mark: Mark = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One metric of all simulations."""
+
+    key: str
+    label: str
+    """With the unit."""
+    cells: tuple[Cell, ...]
+    rests_on: str
+    """How many beams or returns."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreTable:
+    """Rows of metrics, one column per simulation."""
+
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+    def to_rich(self, *, counts: bool = True) -> Any:
+        """Return a table for `rich` to print; without `counts`, what each number rests on is left out."""
+        from rich.table import Table
+        from rich.text import Text
+
+        style = {"": "", "best": "bold", "worst": "italic"}
+        table = Table(box=None, padding=(0, 1), header_style="")
+        table.add_column("")
+        for name in self.columns:
+            table.add_column(Text(name), justify="right")
+        if counts:
+            table.add_column("of", justify="right", style="dim")
+        for row in self.rows:
+            cells = [Text(cell.text, style=style[cell.mark]) for cell in row.cells]
+            table.add_row(Text(row.label), *cells, *([Text(row.rests_on)] if counts else []))
+        return table
+
+    def to_markdown(self) -> str:
+        """Return a Markdown table."""
+        around = {"": "", "best": "**", "worst": "*"}
+        lines = [["", *self.columns, "of"], ["---", *["---:"] * (len(self.columns) + 1)]]
+        for row in self.rows:
+            cells = [f"{around[cell.mark]}{cell.text}{around[cell.mark]}" for cell in row.cells]
+            lines.append([row.label, *cells, row.rests_on])
+        escaped = ([text.replace("|", "\\|") for text in line] for line in lines)
+        return "".join(f"| {' | '.join(line)} |\n" for line in escaped)
+
+    def to_html(self) -> str:
+        """Return an HTML table element; the report styles it by its class names."""
+        head = "".join(f"<th>{escape(name)}</th>" for name in self.columns)
+        body = "".join(_html_row(row) for row in self.rows)
+        return (
+            f'<table class="scores"><thead><tr><th></th>{head}<th class="of">of</th></tr></thead>\n'
+            f"<tbody>\n{body}</tbody></table>\n"
+        )
+
+
+def score_table(columns: Mapping[str, Mapping[str, Value]], aside: Collection[str] = ()) -> ScoreTable:
+    """Lay out the values of several simulations; metrics that none of them has are left out, `aside` is not judged."""
+    judged = [name not in aside for name in columns]
+    rows = [
+        _row(key, metric, [values.get(key, Value(None)) for values in columns.values()], judged)
+        for key, metric in METRICS.items()
+        if any(key in values for values in columns.values())
+    ]
+    return ScoreTable(tuple(columns), tuple(rows))
+
+
+def _row(key: str, metric: Metric, values: Sequence[Value], judged: Sequence[bool]) -> Row:
+    texts = [metric.text(value.value) for value in values]
+    among = iter(_marks(metric, list(compress(values, judged)), list(compress(texts, judged))))
+    marks: list[Mark] = [next(among) if counts else "" for counts in judged]
+    label = f"{metric.label} [{metric.unit}]" if metric.unit else metric.label
+    cells = tuple(Cell(text, mark) for text, mark in zip(texts, marks, strict=True))
+    return Row(key, label, cells, _rests_on(metric, values))
+
+
+def _marks(metric: Metric, values: Sequence[Value], texts: Sequence[str]) -> list[Mark]:
+    known = sorted({(value.value, text) for value, text in zip(values, texts, strict=True) if value.value is not None})
+    if metric.better is None or len({text for _, text in known}) < 2:
+        return [""] * len(texts)
+    ordered = known if metric.better == "low" else known[::-1]
+    best, worst = ordered[0][1], ordered[-1][1] if len(texts) > 2 else None
+    return ["best" if text == best else "worst" if text == worst else "" for text in texts]
+
+
+def _rests_on(metric: Metric, values: Sequence[Value]) -> str:
+    counts = sorted({value.n for value in values if value.n is not None})
+    if not metric.of or not counts:
+        return ""
+    span = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
+    return f"{span} {metric.of}"
+
+
+def _html_row(row: Row) -> str:
+    tags = {"": ("", ""), "best": ("<b>", "</b>"), "worst": ("<i>", "</i>")}
+    cells = "".join(f"<td>{tags[cell.mark][0]}{escape(cell.text)}{tags[cell.mark][1]}</td>" for cell in row.cells)
+    return f'<tr><th>{escape(row.label)}</th>{cells}<td class="of">{escape(row.rests_on)}</td></tr>\n'
+
+
+# Scores of one simulation, and the Comparison of several: numbers, tables, JSON.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Histograms:
+    """What the plots are drawn from."""
+
+    real_ranges: RangeHistogram
+    simulated_ranges: RangeHistogram
+    likelihood: Likelihood | None
+    """None if the simulation knows no densities."""
+    real_bearing: BearingHistogram | None
+    """By direction; None unless the sensor stands still."""
+    simulated_bearing: BearingHistogram | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scores:
+    """How well one simulation matches a real log."""
+
+    name: str
+    values: Mapping[str, Value]
+    """By key of the catalogue; what does not apply to the data is absent, and `notes` says why."""
+    histograms: Histograms
+    n_beams: int
+    n_sweeps: int
+    static: bool
+    """Whether the sensor stood still."""
+    settings: Mapping[str, Any]
+    notes: tuple[str, ...] = ()
+    """What was left out and why, one sentence each."""
+
+    def __getitem__(self, key: str) -> float | None:
+        """Return a value by its key, in metres, shares or plain numbers; None if it is undefined for the data.
+
+        Raises:
+            InputError: no such metric; names those there are.
+        """
+        if key not in METRICS:
+            raise InputError("score", f"no metric '{key}'; there are {', '.join(METRICS)}")
+        return self.values[key].value if key in self.values else None
+
+    def table(self) -> ScoreTable:
+        """Return the scores as a table of one column."""
+        return score_table({self.name: self.values})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything but the histograms by direction, in types that JSON knows."""
+        found = self.histograms
+        return {
+            "name": self.name,
+            "n_beams": self.n_beams,
+            "n_sweeps": self.n_sweeps,
+            "static": self.static,
+            "metrics": {key: {"value": each.value, "n": each.n} for key, each in self.values.items()},
+            "notes": list(self.notes),
+            "settings": dict(self.settings),
+            "range_histogram": {
+                "step_m": found.real_ranges.step_m,
+                "real": found.real_ranges.counts.tolist(),
+                "simulated": found.simulated_ranges.counts.tolist(),
+                "real_no_return": found.real_ranges.n_no_return,
+                "simulated_no_return": found.simulated_ranges.n_no_return,
+            },
+            "likelihood_histogram": None
+            if found.likelihood is None
+            else {
+                "log10_edges": np.linspace(LOWEST, HIGHEST, (HIGHEST - LOWEST) * PER_DECADE + 1).round(6).tolist(),
+                "counts": found.likelihood.counts.tolist(),
+            },
+        }
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """Return the same as JSON; undefined values are null, there is no NaN or infinity."""
+        return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """Scores of several simulations of one real log, by name."""
+
+    scores: Mapping[str, Scores]
+
+    @classmethod
+    def of(cls, scores: "Scores | Comparison") -> "Comparison":
+        """Return a comparison of one, or the comparison itself."""
+        return scores if isinstance(scores, Comparison) else cls({scores.name: scores})
+
+    def __getitem__(self, name: str) -> Scores:
+        """Return the scores of one simulation.
+
+        Raises:
+            InputError: no such name.
+        """
+        if name not in self.scores:
+            raise InputError("comparison", f"no simulation '{name}'; there are {', '.join(self.scores)}")
+        return self.scores[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Give the names."""
+        return iter(self.scores)
+
+    def __len__(self) -> int:
+        """Count the simulations."""
+        return len(self.scores)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was left out and why, each note once, with the name where there are several simulations."""
+        said: dict[str, list[str]] = {}
+        for name, scores in self.scores.items():
+            for note in scores.notes:
+                said.setdefault(note, []).append(name)
+        every = len(self.scores)
+        return tuple(note if len(who) == every else f"{', '.join(who)}: {note}" for note, who in said.items())
+
+    def table(self, *, aside: Collection[str] = ()) -> ScoreTable:
+        """Return the papers' table: simulations as columns, the best bold, the worst italic; `aside` is neither."""
+        return score_table({name: scores.values for name, scores in self.scores.items()}, aside)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all scores by name, in types that JSON knows."""
+        return {name: scores.to_dict() for name, scores in self.scores.items()}
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """Return the same as JSON; undefined values are null, there is no NaN or infinity."""
+        return json.dumps(self.to_dict(), indent=indent, allow_nan=False)

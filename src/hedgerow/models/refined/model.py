@@ -1,0 +1,355 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The refined model: Gaussians fitted to the beams themselves. This file is its main loop (docs/models.md).
+
+The other volume models fit Gaussians to points and count afterwards which beams each stopped. Here both come from the
+measured ranges and from the returns that are missing:
+
+1. hold out some sweeps for validation (holdout.py), and learn a start from the others: topdown or voxel;
+2. rounds of expectation maximisation on the likelihood of the ranges (rounds.py);
+3. epochs of gradient descent on the cost of a bad simulation (descent.py, score.py);
+4. the state with the lowest held-out cost wins, so the result is never worse than the start;
+5. train once more the same way on all sweeps.
+"""
+
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from math import ceil, isfinite
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from hedgerow.base.parameters import NotNegative, Parameters, Positive
+from hedgerow.base.progress import Stages
+from hedgerow.errors import InputError
+from hedgerow.models.refined.densify import densify
+from hedgerow.models.refined.descent import Adam, prior_slope
+from hedgerow.models.refined.holdout import SplitLog, hold_out
+from hedgerow.models.refined.prior import Neighbourhoods, PriorParameters
+from hedgerow.models.refined.rounds import (
+    RaySums,
+    convert_law,
+    floor_covariance,
+    gather_sums,
+    maximise,
+    merge,
+    prune,
+    split,
+)
+from hedgerow.models.refined.score import CostEvaluator, CostWeights, RayModel, Score, score_gaussians
+from hedgerow.models.steps.log_parts import Parts, Survey
+from hedgerow.models.steps.permeability import count
+from hedgerow.models.topdown import TopdownParameters, learn_topdown
+from hedgerow.models.voxel import VoxelParameters, learn_voxel
+from hedgerow.world.elements import Gaussians, Law
+
+_MAX_VALIDATIONS = 8  # during the descent
+
+
+class RefinedParameters(Parameters):
+    """How a refined world is learned."""
+
+    start: str = "topdown"
+    """Model to start from: voxel, topdown, or the folder of a saved world of Gaussians. A saved refined world is
+    trained further; one that was finished on the same log hardly changes."""
+    voxel: VoxelParameters = VoxelParameters(min_points=3)
+    """Parameters of the start if it is voxel."""
+    topdown: TopdownParameters = TopdownParameters()
+    """Parameters of the start if it is topdown."""
+    rounds: Annotated[int, Field(ge=0, le=1000)] = 6
+    """Number of rounds of expectation maximisation; skipped if the start is a refined world."""
+    epochs: Annotated[int, Field(ge=0, le=1000)] = 4
+    """Number of epochs of gradient descent: runs over all training sweeps, one step per sweep; 0: no descent."""
+    min_steps: Annotated[int, Field(ge=0, le=100_000)] = 80
+    """Minimum number of descent steps; short logs run more epochs to reach it."""
+    learning_rate: Annotated[float, Field(gt=0, le=0.5)] = 0.05
+    """Size of the first descent steps of means and shapes, in standard deviations of the element; later ones shrink."""
+    stop_learning_rate: Annotated[float, Field(gt=0, le=1)] = 0.2
+    """Size of the first descent steps of the logarithm of what stops beams: the optical depth, or the extinction."""
+    weights: CostWeights = CostWeights()
+    """Costs of the faults of a simulation, besides an unlikely range."""
+    budget: Annotated[int, Field(ge=1)] | None = None
+    """Maximum number of elements; None: as many as the start has."""
+    min_gain_nat: NotNegative = 0.2
+    """Training tries half of the budget first. The whole budget is used only if it lowers the held-out cost by more
+    than this [nat]."""
+    law: Law = "depth"
+    """How elements stop beams. depth: beams near the edge of an element pass more easily; extinction: so do beams with
+    a short way through it; permeability: all beams pass alike. A start with depth or extinction keeps its law and its
+    tau."""
+    prior: PriorParameters | None = PriorParameters()
+    """How strongly the neighbours of an element shape it; None: its own returns alone do."""
+    min_hits: NotNegative = 1.0
+    """Elements that explain fewer returns than this are dropped after each round."""
+    relocate_share: Annotated[float, Field(ge=0, le=0.5)] = 0.1
+    """Share of the budget that each round frees by merging similar elements, and spends on splitting others."""
+    split_hits: Positive = 10.0
+    """Minimum number of returns that an element must explain to be split."""
+    split_sigma_m: Positive = 0.04
+    """Minimum standard deviation along its longest axis that an element must have to be split [m]."""
+    tau: Positive = 2.7
+    """Size of an element: a ray meets it within this Mahalanobis distance of its mean."""
+    min_sigma_m: Positive = 0.01
+    """Minimum standard deviation of an element along any axis [m]; covers range noise and errors of the poses."""
+    outlier_share: Annotated[float, Field(gt=0, lt=1)] = 0.001
+    """Share of beams assumed to be outliers, which no element needs to explain."""
+    held_out_every: Annotated[int, Field(ge=2)] = 16
+    """Every n-th sweep is held out for validation, until the final training on all sweeps. A log of one sweep is
+    validated with the beams that it is trained on."""
+
+
+def learn_refined(parts: Parts, parameters: RefinedParameters, *, survey: Survey, stages: Stages) -> Gaussians:
+    """Learn Gaussians from the beams of a log.
+
+    Ctrl-C ends the training early; the result is then the best state so far, by held-out cost.
+
+    Args:
+        parts: gives the log's partitions, map frame.
+        parameters: see there.
+        survey: range limits of the log.
+        stages: reports progress.
+
+    Raises:
+        InputError: a start that cannot be refined, or a log that cannot be learned from; says why.
+        FileError: the start is no saved world.
+    """
+    log = hold_out(parts, parameters.held_out_every, stages.meter)
+    rays = RayModel(
+        min_range_m=survey.min_range_m,
+        max_range_m=survey.max_range_m if isfinite(survey.max_range_m) else log.beyond_m,
+        outlier_share=parameters.outlier_share,
+    )
+    trainer = Trainer(log, rays, parameters)
+    best = trainer.train(learn_start(log.training, parameters, survey, stages))
+    if len(log.held_out_sweeps) == 0 or trainer.interrupted:
+        return best.gaussians
+    with suppress(KeyboardInterrupt):  # the best state is a world already
+        stages.prefix = "all sweeps: "
+        return trainer.train_on_all_sweeps(learn_start(parts, parameters, survey, stages), best).gaussians
+    return best.gaussians
+
+
+def learn_start(parts: Parts, parameters: RefinedParameters, survey: Survey, stages: Stages) -> Gaussians:
+    """Return the Gaussians that training starts from: a voxel or topdown world of the log, or a saved one."""
+    if parameters.start == "voxel":
+        solid = learn_voxel(parts, parameters.voxel, progress=stages.meter("summing up voxels"))
+    elif parameters.start == "topdown":
+        solid = learn_topdown(parts, parameters.topdown, progress=stages.meter("clustering"))
+    else:
+        return load_start(parameters.start)
+    meter = stages.meter("counting hits and passes")
+    counts = count(parts, (solid,), max_range_m=survey.max_range_m, progress=meter)
+    return replace(solid, stop=counts.permeability(0, 0))[counts.hits > 0]  # what was never hit is not there
+
+
+def load_start(path: str | Path) -> Gaussians:
+    """Read the Gaussians of a saved world.
+
+    Raises:
+        FileError: missing, damaged or no world.
+        InputError: it has other elements too.
+    """
+    from hedgerow.world.store.files import WorldFile
+
+    tables = WorldFile(path).read()
+    gaussians = tables.get("gaussians")
+    if not isinstance(gaussians, Gaussians) or len(tables) != 1:
+        raise InputError("start", f"{path} has {', '.join(tables)}; expected a world of Gaussians alone")
+    return gaussians
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a state came from its start, so that the same can be done again with all sweeps."""
+
+    budget_share: float | None = None
+    """Share of the budget that the rounds had; None: the start as it is."""
+    descent_share: float = 0.0
+    """Share of all epochs that the descent ran."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A state of the Gaussians and its score on the held-out sweeps."""
+
+    gaussians: Gaussians
+    score: Score
+    neighbourhoods: Neighbourhoods | None
+    plan: Plan
+
+
+class Trainer:
+    """Trains Gaussians on a split log."""
+
+    def __init__(self, log: SplitLog, rays: RayModel, parameters: RefinedParameters) -> None:
+        """Take over what all steps need."""
+        self.log, self.rays, self.parameters = log, rays, parameters
+        self.interrupted = False
+        """Whether Ctrl-C ended a step of `train`."""
+        self._status = ""
+        """The last held-out score, shown beside the number of the epoch."""
+
+    def train(self, start: Gaussians) -> Candidate:
+        """Return the state with the lowest held-out cost: the start, after the rounds, or during the descent.
+
+        Ctrl-C ends the rounds or the descent; training goes on with the next step from what was best so far.
+        """
+        start = self._fit_budget(start, self.parameters.budget or len(start))
+        best = fitted = Candidate(
+            start, self._validate(start, "validating the start"), self._neighbourhoods(start), Plan()
+        )
+        with self._until_interrupted():
+            for candidate in self._try_budgets(start):
+                fitted = candidate
+                best = self._better(best, fitted)
+        if fitted.gaussians.law != "permeability":
+            with self._until_interrupted():
+                for candidate in self._descend_validated(fitted):
+                    best = self._better(best, candidate)
+        return best
+
+    def train_on_all_sweeps(self, start: Gaussians, best: Candidate) -> Candidate:
+        """Repeat on every sweep what gave the best state: validation is over, so the held-out sweeps may train too.
+
+        Args:
+            start: as it was for `train`, but learned from every sweep.
+            best: what `train` returned.
+
+        Returns:
+            The state trained on all sweeps; `best` itself if that has the lower cost on the once held-out sweeps.
+        """
+        plan, everything = best.plan, Trainer(self.log.with_all_sweeps(), self.rays, self.parameters)
+        start = everything._fit_budget(start, self.parameters.budget or len(start))
+        gaussians, neighbourhoods = start, everything._neighbourhoods(start)
+        if plan.budget_share is not None:
+            gaussians, neighbourhoods = everything._run_rounds(start, plan.budget_share)
+        if plan.descent_share > 0:
+            states = everything._descend(gaussians, neighbourhoods)
+            gaussians = next(state for share, state in states if share >= plan.descent_share)
+        score = self._validate(gaussians, "validating")
+        return self._better(best, Candidate(gaussians, score, neighbourhoods, plan))
+
+    def _validate(self, gaussians: Gaussians, stage: str) -> Score:
+        chunks = self.log.held_out_chunks(stage)
+        return score_gaussians(gaussians, chunks, self.rays, self.parameters.weights)
+
+    def _better(self, one: Candidate, other: Candidate) -> Candidate:
+        return min(one, other, key=lambda each: each.score.cost(self.parameters.weights))
+
+    @contextmanager
+    def _until_interrupted(self) -> Generator[None]:
+        """Ctrl-C ends what is within, and is remembered."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            self.interrupted = True
+
+    def _try_budgets(self, start: Gaussians) -> Iterator[Candidate]:
+        """Run the rounds with half of the budget, then with all of it; give the latter only if it gains enough.
+
+        Twice as many elements fit the training beams better; beams from elsewhere often worse.
+        """
+        own = self.parameters
+        if start.law != "permeability" or own.rounds == 0:
+            yield self._fit(start, 1.0)
+            return
+        half = self._fit(start, 0.5)
+        yield half
+        full = self._fit(start, 1.0)
+        if half.score.cost(own.weights) - full.score.cost(own.weights) > own.min_gain_nat:
+            yield full
+
+    def _fit(self, start: Gaussians, budget_share: float) -> Candidate:
+        gaussians, neighbourhoods = self._run_rounds(start, budget_share)
+        score = self._validate(gaussians, "validating the rounds")
+        return Candidate(gaussians, score, neighbourhoods, Plan(budget_share))
+
+    def _run_rounds(self, start: Gaussians, budget_share: float) -> tuple[Gaussians, Neighbourhoods | None]:
+        """Run the rounds of expectation maximisation; a start that has a law of its own is refined already."""
+        rounds = self.parameters.rounds
+        if start.law != "permeability" or rounds == 0:
+            return self._adapt(start), self._neighbourhoods(start)
+        budget = ceil(budget_share * (self.parameters.budget or len(start)))
+        start = self._fit_budget(start, budget)
+        neighbourhoods, gaussians = self._neighbourhoods(start), self._adapt(start)
+        for number in range(1, rounds + 1):
+            chunks = self.log.training_chunks(f"round {number} of {rounds} with {budget:,} elements")
+            sums = gather_sums(gaussians, chunks, self.rays)
+            gaussians = self._run_round(gaussians, sums, budget, neighbourhoods)
+        return gaussians, neighbourhoods
+
+    def _run_round(
+        self, gaussians: Gaussians, sums: RaySums, budget: int, neighbourhoods: Neighbourhoods | None
+    ) -> Gaussians:
+        own = self.parameters
+        gaussians = maximise(gaussians, sums, neighbourhoods and neighbourhoods.prior(gaussians, sums.hits))
+        gaussians, hits = prune(gaussians, sums.hits, own.min_hits)
+        gaussians, hits = merge(gaussians, hits, int((1 - own.relocate_share) * budget))
+        return split(gaussians, hits, budget=budget, min_hits=own.split_hits, min_sigma_m=own.split_sigma_m)
+
+    def _descend_validated(self, start: Candidate) -> Iterator[Candidate]:
+        """Run the descent, and validate some of its states."""
+        self._status = f", {start.score.summary()}"
+        for share, gaussians in self._descend(start.gaussians, start.neighbourhoods):
+            score = self._validate(gaussians, f"validating after {share:.0%} of the descent")
+            self._status = f", {score.summary()}"
+            yield replace(start, gaussians=gaussians, score=score, plan=replace(start.plan, descent_share=share))
+
+    def _descend(
+        self, gaussians: Gaussians, neighbourhoods: Neighbourhoods | None
+    ) -> Iterator[tuple[float, Gaussians]]:
+        """Run the epochs of descent, one step per sweep; steps shrink to nothing towards the end.
+
+        Gives the state after some of the epochs, and what share of all epochs that is.
+        """
+        own, n_steps = self.parameters, max(self.log.n_training, 1)  # in one epoch
+        epochs = max(own.epochs, -(-own.min_steps // n_steps)) if own.epochs else 0
+        every = -(-epochs // _MAX_VALIDATIONS)
+        adam, step, prior = Adam(len(gaussians), own.learning_rate, own.stop_learning_rate), 0, None
+        last_hits, hits = np.zeros(len(gaussians)), np.zeros(len(gaussians))  # in the last epoch, and in this one
+        for epoch in range(1, epochs + 1):
+            for sweep in self.log.training_sweeps(f"epoch {epoch} of {epochs}{self._status}"):
+                if self.log.n_sweeps == 1:  # nothing else tells what is between its beams
+                    sweep = densify(sweep, np.random.default_rng((epoch, step)))
+                gradient, _ = CostEvaluator(gaussians, self.rays, own.weights).evaluate(sweep)
+                slope = gradient.slope
+                if prior is not None:
+                    weight = prior.count * _share(gradient.hits, last_hits)
+                    slope += prior_slope(gaussians, prior.covariance_m2, weight)
+                gaussians = adam.step(gaussians, slope, np.sqrt(max(1 - step / (epochs * n_steps), 0)))
+                hits, step = hits + gradient.hits, step + 1
+            if epoch % every == 0 or epoch == epochs:
+                yield epoch / epochs, gaussians
+            if neighbourhoods and (epoch % every == 0 or epoch == 1):
+                prior = neighbourhoods.prior(gaussians, hits)
+            last_hits, hits = hits, np.zeros(len(gaussians))
+
+    def _neighbourhoods(self, start: Gaussians) -> Neighbourhoods | None:
+        return Neighbourhoods(start, self.parameters.prior) if self.parameters.prior else None
+
+    def _fit_budget(self, start: Gaussians, budget: int) -> Gaussians:
+        """Merge elements of the start until it is within the budget."""
+        if len(start) <= budget:
+            return start
+        sums = gather_sums(start, self.log.training_chunks("counting hits of the start"), self.rays)
+        return merge(start, sums.hits, budget)[0]
+
+    def _adapt(self, start: Gaussians) -> Gaussians:
+        """Give the start the law and the limits asked for."""
+        own = self.parameters
+        if own.law == "permeability" and start.law != "permeability":
+            raise InputError("start", f"its elements stop beams by {start.law}; set law={start.law} too")
+        covariance_m2 = floor_covariance(start.covariance_m2, own.min_sigma_m)
+        adapted = replace(start, min_sigma_m=own.min_sigma_m, covariance_m2=covariance_m2)
+        if start.law != "permeability":
+            return adapted
+        adapted = replace(adapted, tau=own.tau)
+        return adapted if own.law == "permeability" else convert_law(adapted, own.law)
+
+
+def _share(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The share of an element's returns in an epoch that one sweep has."""
+    return part / np.maximum(np.maximum(part, whole), 1e-9)

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How well Gaussians simulate measured beams: the score, what it costs, and the gradient of that cost.
+
+Likelihood alone is not enough. It gladly gives up a few returns for sharper ranges elsewhere, and forgives a stray
+point ten metres off as much as one that is one metre off; what a robot makes of a sweep depends on all of them.
+Browning 2012 ends by asking for a model that is decided by the quality of its simulation: the cost is that quality.
+
+The gradient is by steps without unit. An element of covariance A Aᵀ and mean m goes to A exp(S) Aᵀ and m + A v, and
+its extinction or depth grows by a factor exp(s): a step of 0.05 suits twigs and walls alike (cpp/quality.hpp).
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow import _core
+from hedgerow.base.parameters import NotNegative, Parameters
+from hedgerow.log import Log
+from hedgerow.models.steps.permeability import scene_of
+from hedgerow.world.elements import Gaussians
+
+_STEPS = float(1 << 20)
+
+N_PARAMETERS = 10
+"""Of an element's gradient: mean (v, 3), shape (S, 6: xx, yx, yy, zx, zy, zz), extinction or depth (s, 1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class RayModel:
+    """What the density of a measured range needs besides the elements."""
+
+    min_range_m: float
+    max_range_m: float
+    outlier_share: float
+    """Share of beams that no element explains: ranges spread evenly over the limits, and lost returns."""
+    min_sigma_m: float = 0.001
+    """Narrower elements count as this wide, as in `hr.compare`."""
+
+    def native(self) -> _core.RayModel:
+        """Return it as the engine takes it."""
+        return _core.RayModel(
+            limits=_core.RangeLimits(min_m=self.min_range_m, max_m=self.max_range_m),
+            min_sigma_m=self.min_sigma_m,
+            outlier_share=self.outlier_share,
+        )
+
+
+class CostWeights(Parameters):
+    """What each fault of a simulation costs, in nats added to -log L; all 0: likelihood alone."""
+
+    error_nat_per_m: NotNegative = 1.0
+    """Cost of a metre between the simulated and the measured range."""
+    lost_hit_nat: NotNegative = 9.0
+    """Cost of a beam that returned in reality but not in simulation."""
+    false_hit_nat: NotNegative = 12.0
+    """Cost of a beam that returns in simulation but did not in reality."""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Sums over beams, as whole numbers: they add up exactly, however the log is cut into chunks."""
+
+    log_density: int = 0
+    n_beams: int = 0
+    found_hits: int = 0
+    n_hits: int = 0
+    found_misses: int = 0
+    n_misses: int = 0
+    error: int = 0
+
+    @classmethod
+    def of(cls, per_beam: NDArray[np.float64], log: Log) -> Self:
+        """Sum up the scores of some beams.
+
+        Args:
+            per_beam: (N, 3) log density of the measured range, probability of a return, expected error [m].
+            log: the beams.
+        """
+        hit = np.isfinite(log.returns.first_m)
+        log_density, returns, error = np.rint(per_beam * _STEPS).astype(np.int64).T
+        n_misses = int(np.count_nonzero(~hit))
+        return cls(
+            int(log_density.sum()),
+            len(log),
+            int(returns[hit].sum()),
+            len(log) - n_misses,
+            n_misses * int(_STEPS) - int(returns[~hit].sum()),
+            n_misses,
+            int(error[hit].sum()),
+        )
+
+    def __add__(self, other: Self) -> Self:
+        """Add the sums of two chunks."""
+        return type(self)(
+            self.log_density + other.log_density,
+            self.n_beams + other.n_beams,
+            self.found_hits + other.found_hits,
+            self.n_hits + other.n_hits,
+            self.found_misses + other.found_misses,
+            self.n_misses + other.n_misses,
+            self.error + other.error,
+        )
+
+    @property
+    def nll(self) -> float:
+        """Mean negative log density [nat]."""
+        return -self.log_density / _STEPS / max(self.n_beams, 1)
+
+    @property
+    def hits_found(self) -> float:
+        """Mean probability that a beam returns which really did."""
+        return self.found_hits / _STEPS / max(self.n_hits, 1)
+
+    @property
+    def misses_found(self) -> float:
+        """Mean probability that a beam does not return which really did not."""
+        return self.found_misses / _STEPS / max(self.n_misses, 1)
+
+    @property
+    def error_m(self) -> float:
+        """Expected error of the ranges of beams that return in both [m]."""
+        return self.error / max(self.found_hits, 1)
+
+    def summary(self) -> str:
+        """Return the score in a few words, for a progress bar."""
+        found = f"{self.hits_found:.1%} of hits, {self.misses_found:.1%} of misses found"
+        return f"held-out -log L {self.nll:.3f}, {found}"
+
+    def cost(self, weights: CostWeights) -> float:
+        """Return the mean cost of a beam, lower is better [nat]."""
+        lost = self.n_hits - self.found_hits / _STEPS
+        false = self.n_misses - self.found_misses / _STEPS
+        extra = weights.lost_hit_nat * lost + weights.false_hit_nat * false
+        return self.nll + (extra + weights.error_nat_per_m * self.error / _STEPS) / max(self.n_beams, 1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gradient:
+    """Sums over beams, one row per element; fixed point, so they add up exactly over chunks."""
+
+    table: NDArray[np.int64]
+
+    def __add__(self, other: "Gradient") -> "Gradient":
+        """Add the sums of two chunks."""
+        return Gradient(self.table + other.table)
+
+    @property
+    def slope(self) -> NDArray[np.float64]:
+        """(N, 10) derivatives of the cost; those off the diagonal of S as entries of its symmetric gradient [nat]."""
+        return self.table[:, : _core.QualitySum.hits] / _core.FIXED_POINT
+
+    @property
+    def hits(self) -> NDArray[np.float64]:
+        """(N,) share of the returns that each element explains, in beams."""
+        return self.table[:, _core.QualitySum.hits] / _core.FIXED_POINT
+
+
+class CostEvaluator:
+    """Scores logs against Gaussians, with the gradient of the cost."""
+
+    def __init__(self, gaussians: Gaussians, rays: RayModel, weights: CostWeights) -> None:
+        """Build the scene once."""
+        self.rays, self.weights = rays, weights
+        self._scene = scene_of((gaussians,))
+
+    def evaluate(self, log: Log, *, threads: int = 0) -> tuple[Gradient, Score]:
+        """Return the gradient of the cost of a log, summed over beams, and its score.
+
+        Args:
+            log: any chunk; second returns are left out.
+            threads: 0 for all; the result does not depend on it.
+        """
+        if len(log) == 0:
+            return Gradient(np.zeros((self._scene.n_elements, _core.QualitySum.end), dtype=np.int64)), Score()
+        table, per_beam = _core.quality_slopes(
+            self._scene.native,
+            self._scene.seen(log.beams),
+            range_m=np.ascontiguousarray(log.returns.first_m),
+            model=self.rays.native(),
+            weights=_core.QualityWeights(**self.weights.model_dump()),
+            threads=threads,
+            progress=None,
+        )
+        return Gradient(table), Score.of(per_beam, log)
+
+
+def score_gaussians(gaussians: Gaussians, chunks: Iterable[Log], rays: RayModel, weights: CostWeights) -> Score:
+    """Return the score of Gaussians over all chunks of a log."""
+    evaluator, score = CostEvaluator(gaussians, rays, weights), Score()
+    for chunk in chunks:
+        score += evaluator.evaluate(chunk)[1]
+    return score

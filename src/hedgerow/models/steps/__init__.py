@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Steps that several models share."""

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Logs in partitions: learners pass over them as often as they need and never hold more than one at a time."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.base.columns import require_agreement
+from hedgerow.errors import InputError
+from hedgerow.log import Log
+
+if TYPE_CHECKING:
+    from hedgerow.io.source import LogSource
+
+Parts = Callable[[], Iterable[Log]]
+"""Called for a fresh pass over the partitions of a log."""
+_BEAMS_PER_PART = 1_000_000
+
+
+def parts_of(source: "Log | LogSource | str | Path | Parts") -> Parts:
+    """Return the partitions of a log: whole sweeps, about a million beams each.
+
+    Args:
+        source: a log, one opened with `open_log` or its path (larger than memory is fine; Parquet is fastest, since
+            learners pass over it several times), or a function that gives the partitions anew at each call.
+
+    Raises:
+        FileError: no such file, or not a log.
+    """
+    if isinstance(source, Log):
+        return lambda: _cut(source)
+    if isinstance(source, str | Path):
+        from hedgerow.io import open_log
+
+        return parts_of(open_log(source))
+    if callable(source):
+        return source
+    file = source
+    return lambda: _joined(log for _, log in file.iter_sweeps())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Survey:
+    """What a first pass over a log finds."""
+
+    n_beams: int
+    n_returns: int
+    """First returns."""
+    min_range_m: float
+    max_range_m: float
+    sensor: str
+    map_origin_m: NDArray[np.float64]
+
+
+def survey(parts: Parts) -> Survey:
+    """Look through a log once before learning from it.
+
+    Raises:
+        InputError: the log is empty or nothing in it returned, its partitions are of different sensors, or a missing
+            return means nothing for want of a maximal range.
+    """
+    n_beams = n_returns = 0
+    first: Log | None = None
+    for log in parts():
+        if first is None:
+            first = log
+        require_agreement([first, log], ("sensor", "min_range_m", "max_range_m", "map_origin_m"))
+        n_beams += len(log)
+        n_returns += int(np.count_nonzero(np.isfinite(log.returns.first_m)))
+    if first is None or n_beams == 0:
+        raise InputError("log", "is empty; there is nothing to learn from")
+    if n_returns == 0:
+        raise InputError("log", f"none of its {n_beams:,} beams returned; there is nothing to learn from")
+    if n_returns < n_beams and not np.isfinite(first.max_range_m):
+        raise InputError("log", "has missing returns but no max_range_m; say within what range nothing came back")
+    return Survey(n_beams, n_returns, first.min_range_m, first.max_range_m, first.sensor, first.map_origin_m)
+
+
+def _cut(log: Log) -> Iterator[Log]:
+    if len(log) <= _BEAMS_PER_PART:
+        if len(log):
+            yield log
+        return
+    yield from _joined(part for _, part in log.iter_sweeps())
+
+
+def _joined(sweeps: Iterable[Log]) -> Iterator[Log]:
+    """Join neighbouring sweeps until they hold about a million beams."""
+    waiting: list[Log] = []
+    n = 0
+    for sweep in sweeps:
+        if waiting and n + len(sweep) > _BEAMS_PER_PART:
+            yield Log.concatenate(waiting) if len(waiting) > 1 else waiting[0]
+            waiting, n = [], 0
+        waiting.append(sweep)
+        n += len(sweep)
+    if waiting:
+        yield Log.concatenate(waiting) if len(waiting) > 1 else waiting[0]

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Permeability by counting: of the beams that met an element, the share that went on (000 §3.3.2 and §3.3.3).
+
+No-returns are beams that passed everything on their way. Counts add up over partitions, so the passes over the log can
+be cut any way. An element that no beam ever hit is dropped: what was never seen to stop a beam is not there.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.base.progress import Progress, counted
+from hedgerow.errors import InputError
+from hedgerow.models.steps.log_parts import Parts
+from hedgerow.world.elements import Gaussians, Triangles
+from hedgerow.world.scene import Scene
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counts:
+    """How often each element was hit and passed; adds up."""
+
+    hits: NDArray[np.int64]
+    passes: NDArray[np.int64]
+
+    @classmethod
+    def zero(cls, n_elements: int) -> Self:
+        """Counts of nothing yet."""
+        return cls(np.zeros(n_elements, dtype=np.int64), np.zeros(n_elements, dtype=np.int64))
+
+    def __add__(self, other: Self) -> Self:
+        """Join the counts of two partitions."""
+        return type(self)(self.hits + other.hits, self.passes + other.passes)
+
+    def permeability(self, prior_hits: float, prior_passes: float) -> NDArray[np.float32]:
+        """Return passes / (hits + passes), with pseudo-counts added; 0 where nothing was counted."""
+        hits, passes = self.hits + prior_hits, self.passes + prior_passes
+        total = hits + passes
+        share = np.divide(passes, total, out=np.zeros(len(total)), where=total > 0)
+        return share.astype(np.float32)
+
+
+def count(
+    parts: Parts,
+    tables: "tuple[Gaussians | Triangles, ...]",
+    *,
+    max_range_m: float,
+    window_m: float = 0.5,
+    progress: Progress | None = None,
+) -> Counts:
+    """Count hits and passes of all elements of the tables, numbered through in that order.
+
+    Args:
+        parts: the log, in partitions.
+        tables: elements; their own permeabilities do not matter.
+        max_range_m: how far a missing return says that there is nothing [m].
+        window_m: how near to a triangle a return must be to have hit it [m].
+        progress: called with the number of beams done.
+    """
+    scene = scene_of(tables)
+    total = Counts.zero(scene.n_elements)
+    for log in counted(parts(), progress):
+        range_m = np.ascontiguousarray(log.returns.first_m)
+        hits, passes = scene.count(log.beams, range_m, max_range_m=max_range_m, window_m=window_m)
+        total = total + Counts(hits.astype(np.int64), passes.astype(np.int64))
+    return total
+
+
+def scene_of(tables: "tuple[Gaussians | Triangles, ...]") -> Scene:
+    """Build a scene of several tables, numbered through in that order; its frame sits near their middle."""
+    places = [table.mean_m if isinstance(table, Gaussians) else table.corners_m[:, 0] for table in tables]
+    everything = np.concatenate(places) if places else np.zeros((0, 3))
+    scene = Scene(everything.mean(axis=0).round() if len(everything) else np.zeros(3))
+    for table in tables:
+        table.add_to(scene)
+    return scene
+
+
+def with_permeability(
+    tables: "tuple[Gaussians | Triangles, ...]",
+    counts: Counts,
+    *,
+    prior_hits: float = 0.0,
+    prior_passes: float = 0.0,
+) -> "tuple[Gaussians | Triangles, ...]":
+    """Return the tables with the counted permeabilities and without the elements that were never hit.
+
+    Raises:
+        InputError: the priors are negative.
+    """
+    if prior_hits < 0 or prior_passes < 0:
+        raise InputError("prior_hits, prior_passes", f"expected 0 or more, found {prior_hits}, {prior_passes}")
+    share = counts.permeability(prior_hits, prior_passes)
+    seen = counts.hits > 0
+    done: list[Gaussians | Triangles] = []
+    first = 0
+    for table in tables:
+        rows = slice(first, first + len(table))
+        first += len(table)
+        column = {"stop": share[rows]} if isinstance(table, Gaussians) else {"permeability": share[rows]}
+        done.append(replace(table, **column)[seen[rows]])
+    return tuple(done)
+
+
+def without_passed(triangles: Triangles, counts: Counts, max_share: float) -> Triangles:
+    """Return the triangles without those that more than a share of the beams that met them passed.
+
+    What no beam met, because something stands before it, stays.
+    """
+    return triangles[counts.permeability(0, 0) <= max_share]

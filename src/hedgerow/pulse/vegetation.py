@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Vegetation response (004): range noise and second returns on whatever is labelled vegetation.
+
+A coarse model of a plant (a hull, a few cards, large leaves) returns ranges that are too smooth. 004 adds a normal
+number to the range of each return on vegetation, but never past the next solid thing behind it on the same beam, and
+gives that thing as the second return. "Solid" is all that is not labelled vegetation. This stands for detail that the
+model does not have; a world of real leaves and a beam of many sub-rays (`PhysicsWorld`) has that spread by itself.
+
+    scattering = world.with_vegetation(VegetationSettings(labels=(70,), mean_m=0.0, sigma_m=1.0, dual=True))
+    log = scattering.fire(beams, seed=7, sensor=sensor)
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from hedgerow.base import randomness
+from hedgerow.base.columns import BLANK, Columns
+from hedgerow.base.parameters import Finite, NotNegative, Parameters
+from hedgerow.errors import FileError, InputError, ParameterError
+from hedgerow.log import Beams, Log, Returns
+
+Label = Annotated[int, Field(ge=0, le=65535)]
+
+NEAREST_M = 0.001
+"""No range falls below this, even of a sensor without a minimum: a range is above 0."""
+_TAIL = 8.0
+"""A normal number is farther out than this with a probability of 1e-15."""
+_BLANK: dict[str, np.generic] = {"range_m": np.float32(np.inf), **BLANK}
+_ABSENT: Columns = dict.fromkeys(_BLANK)
+
+
+class VegetationSettings(Parameters):
+    """What is vegetation, and how far its returns scatter."""
+
+    labels: Annotated[tuple[Label, ...], Field(min_length=1)] = (70,)
+    """Labels of vegetation; SemanticKITTI's is 70. All else is solid."""
+    mean_m: Finite | dict[Label, Finite] = 0.0
+    """Mean of what is added to a range [m]; one number, or one for each label."""
+    sigma_m: NotNegative | dict[Label, NotNegative] = 1.0
+    """Standard deviation of it [m]; 004 found about 1 m on bushes. One number, or one for each label."""
+    dual: bool = False
+    """Whether a pulse has two returns: on vegetation the second is the solid thing behind, else the first again."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        for name in ("mean_m", "sigma_m"):
+            value = getattr(self, name)
+            if isinstance(value, dict) and set(value) != set(self.labels):  # pyright: ignore[reportUnknownArgumentType]
+                raise ParameterError((name,), f"has values for other labels than labels, {sorted(self.labels)}")
+        return self
+
+    @classmethod
+    def load(cls, path: str | Path, **changes: Any) -> Self:
+        """Read the table [vegetation] of a TOML file, as `hedgerow calibrate vegetation` writes it.
+
+        Args:
+            path: the file; other tables in it are left alone.
+            changes: settings that replace those of the file, for example `dual=True`.
+
+        Raises:
+            FileError: missing, no TOML, without the table, or a setting is wrong; names it.
+        """
+        import tomllib
+
+        try:
+            table = tomllib.loads(Path(path).read_text(encoding="utf-8"))["vegetation"]
+            values = table | changes
+        except OSError as error:
+            raise FileError(f"{path}: cannot be read ({error.strerror})") from error
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise FileError(f"{path}: is no TOML ({error})") from error
+        except (KeyError, TypeError):
+            raise FileError(f"{path}: has no table [vegetation]; hedgerow calibrate vegetation writes one") from None
+        return cls.parse_from(values, path, "vegetation")
+
+
+SolidBehind = Callable[[Beams, NDArray[np.float32], NDArray[np.float32]], dict[str, NDArray[Any]]]
+"""Finds the first solid thing of each beam from a near to a far range: columns of returns."""
+
+
+def respond(
+    log: Log, settings: VegetationSettings, seed: int, solid_behind: SolidBehind, sigma: tuple[float, float]
+) -> Returns:
+    """Let vegetation scatter the ranges of a log.
+
+    Args:
+        log: simulated, with one labelled return per pulse.
+        settings: what is vegetation, and how far it scatters.
+        seed: random numbers are keyed by this and the pulse.
+        solid_behind: finds what limits the noise, and gives the second return.
+        sigma: range noise of the world's surfaces: a part that is always there, and one per metre [m, 1].
+
+    Returns:
+        (N,) returns, or (N, 2) if dual. A range that would leave the plant for a place nearer than the sensor sees
+        stays at the nearest; one that is carried beyond the farthest, with nothing solid on the way, is lost. A
+        pulse with nothing solid behind its vegetation has no second return.
+
+    Raises:
+        InputError: the log has several returns per pulse, or no labels.
+    """
+    if log.returns.n_per_pulse > 1:
+        raise InputError(
+            "world",
+            f"gives {log.returns.n_per_pulse} returns per pulse; the vegetation response starts from one, "
+            "so choose a mode with one (first, strongest or last)",
+        )
+    label = log.returns.label
+    if label is None:
+        raise InputError("world", "its returns have no labels, so none is known to be vegetation")
+    is_vegetation = np.zeros(1 << 16, dtype=np.bool_)
+    is_vegetation[list(settings.labels)] = True
+    rows = np.flatnonzero(is_vegetation[label] & log.returns.hit)
+    mean_m, sigma_m = (_by_label(value, label[rows]) for value in (settings.mean_m, settings.sigma_m))
+    draw = randomness.normal(seed, log.beams.pulse[rows], randomness.VEGETATION)
+    noisy_m = (log.returns.range_m[rows] + mean_m + sigma_m * draw).astype(np.float32)
+    solid = _solid(log, rows, noisy_m, settings.dual, solid_behind, sigma)
+    return _returns(log, rows, noisy_m, settings.dual, solid)
+
+
+def _solid(
+    log: Log,
+    rows: NDArray[np.intp],
+    noisy_m: NDArray[np.float32],
+    dual: bool,
+    solid_behind: SolidBehind,
+    sigma: tuple[float, float],
+) -> dict[str, NDArray[Any]]:
+    """Find the next solid thing of these pulses, as far as it matters: columns of returns.
+
+    A world of single rays throws the same coins again, so nothing solid before the vegetation can be found. The
+    search starts a little nearer than the return if the range has noise of its own: it may lie behind the wall.
+    """
+    range_m = log.returns.range_m[rows]
+    slack_m = np.float32(_TAIL) * (np.float32(sigma[0]) + np.float32(sigma[1]) * range_m)
+    near_m = np.maximum(range_m - slack_m, np.float32(0))
+    far_m = np.full(len(rows), log.max_range_m, dtype=np.float32)
+    if not dual:  # what stands farther off than the noise reaches cannot limit it
+        far_m = np.minimum(far_m, np.maximum(noisy_m + slack_m, np.float32(0)))
+    reached = far_m >= near_m
+    found = solid_behind(log.beams[rows[reached]], near_m[reached], far_m[reached])
+    columns: dict[str, NDArray[Any]] = {}
+    for name, blank in _BLANK.items():
+        columns[name] = np.full(len(rows), blank)
+        columns[name][reached] = found[name]
+    return columns
+
+
+def _returns(
+    log: Log, rows: NDArray[np.intp], noisy_m: NDArray[np.float32], dual: bool, solid: dict[str, NDArray[Any]]
+) -> Returns:
+    floor_m, max_m = np.float32(max(log.min_range_m, NEAREST_M)), np.float32(log.max_range_m)
+    first = {name: column.copy() for name, column in log.returns.columns().items() if column is not None}
+    first["range_m"][rows] = np.maximum(np.minimum(noisy_m, solid["range_m"]), floor_m)
+    lost = rows[first["range_m"][rows] > max_m]
+    for name, column in first.items():
+        column[lost] = _BLANK[name]
+    if not dual:
+        return Returns.trusted(_ABSENT | first)
+    unseen = (solid["range_m"] < floor_m) | (solid["range_m"] > max_m)
+    both: dict[str, NDArray[Any]] = {}
+    for name, column in first.items():
+        both[name] = np.stack([column, column], axis=1)
+        both[name][rows, 1] = np.where(unseen, _BLANK[name], solid[name])
+    return Returns.trusted(_ABSENT | both)
+
+
+def _by_label(value: float | dict[int, float], label: NDArray[np.uint16]) -> float | NDArray[np.float64]:
+    if not isinstance(value, dict):
+        return value
+    table = np.zeros(1 << 16)
+    table[list(value)] = list(value.values())
+    return table[label]

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of the experiments: a paper's beside ours, and plain ones in Markdown."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from hedgerow.metrics import Comparison
+from hedgerow.metrics.catalogue import METRICS
+
+# A paper's table beside ours, for the terminal and for documents.
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """One metric per row; for each column what the paper has and what we have."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: "tuple[tuple[str, Mapping[str, float], Mapping[str, float]], ...]"
+    """(metric, the paper's values by column, ours by column)."""
+    digits: int = 2
+    lower_is_better: bool = True
+    aside: tuple[str, ...] = ()
+    """Columns that stand beside the others for comparison and are never the best."""
+
+    def lines(self) -> list[tuple[str, ...]]:
+        """Return (metric, whose, value per column) with the best of a row in bold Markdown."""
+        done: list[tuple[str, ...]] = []
+        for metric, paper, ours in self.rows:
+            if paper:
+                done.append((metric, "paper", *self._cells(paper)))
+            done.append(("" if paper else metric, "ours", *self._cells(ours)))
+        return done
+
+    def to_markdown(self) -> str:
+        """Return a Markdown table."""
+        head = ["", "", *self.columns]
+        body = ["| " + " | ".join(line) + " |" for line in [tuple(head), tuple("---" for _ in head), *self.lines()]]
+        return f"**{self.title}**\n\n" + "\n".join(body)
+
+    def to_text(self) -> tuple[tuple[str, ...], list[list[str]]]:
+        """Return headings and rows for the terminal; a star marks the best of a row."""
+        rows = [[f"{cell[2:-2]}*" if cell.startswith("**") else cell for cell in line] for line in self.lines()]
+        return ("", "", *self.columns), rows
+
+    def _cells(self, values: Mapping[str, float]) -> Sequence[str]:
+        judged = [column for column in self.columns if column not in self.aside]
+        known = [values[column] for column in judged if column in values]
+        best = (min(known) if self.lower_is_better else max(known)) if known else None
+        cells: list[str] = []
+        for column in self.columns:
+            text = f"{values[column]:,.{self.digits}f}" if column in values else "-"
+            is_best = column in judged and column in values and values[column] == best
+            cells.append(f"**{text}**" if is_best else text)
+        return cells
+
+
+# Plain tables in Markdown, and scores with a row per simulation, for where there are many of them.
+
+
+KEYS = (
+    "hits_found",
+    "misses_found",
+    "beam_error_mean_m",
+    "sweep_distance_m",
+    "cloud_distance_m",
+    "nll_binned",
+    "parameters",
+)
+"""The metrics of a short table."""
+_AROUND = {"": "", "best": "**", "worst": ""}
+
+
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table, its first column to the left and the others to the right."""
+    lines = [head, ("---", *("---:" for _ in head[1:])), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def short_table(scores: Comparison, *, aside: Collection[str] = (), keys: Sequence[str] = KEYS) -> str:
+    """Return some metrics of several simulations, a row each; the best of a column is bold, `aside` is not judged."""
+    table = scores.table(aside=aside)
+    columns = [row for row in table.rows if row.key in keys]
+    rows = [
+        (name, *(f"{_AROUND[row.cells[k].mark]}{row.cells[k].text}{_AROUND[row.cells[k].mark]}" for row in columns))
+        for k, name in enumerate(table.columns)
+    ]
+    return markdown_table(("", *(_heading(row.key) for row in columns)), rows)
+
+
+def _heading(key: str) -> str:
+    metric = METRICS[key]
+    short = metric.label.split(",")[0].removesuffix(" of the range bin")
+    return f"{short} [{metric.unit}]" if metric.unit else short

@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Build a scene from a checked scene file: ground, walls, objects one by one, then the scatter rules in their order."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.base.arrays import Array
+from hedgerow.errors import FileError, InputError
+from hedgerow.scenes.file.cover import Covered, Grow, cover, grass_patch, joined_pieces, merged_patch
+from hedgerow.scenes.file.read import Source
+from hedgerow.scenes.file.references import all_labels, all_materials, check_patch_rules
+from hedgerow.scenes.file.scatter import Region, scattered, transforms
+from hedgerow.scenes.file.schema import ObjectSpec, ScatterSpec, SceneFile, WallSpec
+from hedgerow.scenes.file.stock import LearnedThing, Looks, Thing, make_thing, named_rng
+from hedgerow.scenes.mesh import Mesh, Piece, joined, n_triangles
+from hedgerow.scenes.plants import PLANTS
+from hedgerow.scenes.plants.grass import PatchParameters
+from hedgerow.scenes.plants.plant import Plant
+from hedgerow.scenes.terrain import Terrain
+from hedgerow.scenes.trail import Polyline
+from hedgerow.world.scene import Scene
+
+Stages = Callable[[str, int, int], object]
+"""Called with a stage, how much of it is done, and how much there is."""
+
+MERGED_FROM_PER_M2 = 1.0
+"""Copies this dense are merged into patches, if they are light."""
+LIGHT_TRIANGLES = 500
+"""Heavier things are placed one by one however dense: cut at borders, they would fill the memory."""
+
+
+@dataclass
+class Built:
+    """A scene and what was counted while building it."""
+
+    scene: Scene
+    terrain: Terrain
+    trail: Polyline | None
+    n_copies: dict[str, int] = field(default_factory=dict[str, int])
+    """Copies placed by each object and rule; for grass, blades."""
+    n_gaussians: int = 0
+    gap_m: float = 0.0
+    """Largest distance between a merged patch's foot and the ground [m]."""
+
+
+class Builder:
+    """Builds one scene."""
+
+    def __init__(self, file: SceneFile, source: Source, *, wavelength_nm: float, seed: int, say: Stages) -> None:
+        """Prepare; nothing is made yet."""
+        self._file, self._source, self._seed, self._say = file, source, seed, say
+        self._looks = Looks(all_materials(file), all_labels(file), wavelength_nm)
+        self._things: dict[str, Thing] = {}
+        self._feet: dict[str, Array] = {}
+
+    def build(self) -> Built:
+        """Build the scene.
+
+        Raises:
+            FileError: something does not fit; names the field.
+        """
+        file = self._file
+        terrain, trail = self._ground()
+        low_x, low_y, high_x, high_y = terrain.bounds_m
+        middle = np.rint([(low_x + high_x) / 2, (low_y + high_y) / 2, float(terrain.z_m.mean())])
+        self._built = Built(Scene(middle), terrain, trail)
+        grass = {name: self._grass(rule) is not None for name, rule in file.scatter.items()}
+        merged = {name: grass[name] or self._is_dense(rule) for name, rule in file.scatter.items()}
+        check_patch_rules(file, self._source, merged, grass)
+        total = 1 + len(file.walls) + len(file.objects) + len(file.scatter)
+        for piece in terrain.pieces():
+            self._looks.add(self._built.scene, piece)
+        steps = [(self._add_wall, name) for name in file.walls] + [(self._add_object, name) for name in file.objects]
+        steps += [(self._cover if merged[name] else self._scatter, name) for name in file.scatter]
+        for done, (step, name) in enumerate(steps, start=1):
+            self._say("building the scene", done, total)
+            step(name)
+        self._say("building the scene", total, total)
+        return self._built
+
+    def _ground(self) -> tuple[Terrain, Polyline | None]:
+
+        terrain = make_terrain(self._file, self._source, self._seed)
+        return make_trail(self._file, self._source, terrain)
+
+    def _grass(self, rule: ScatterSpec) -> PatchParameters | None:
+        """Parameters of the rule's plant if that is a grass, which fills a patch by itself."""
+        plant = self._file.plants.get(rule.what)
+        parameters = None if plant is None else PLANTS[plant.kind].parameters(**plant.parameters)
+        return parameters if isinstance(parameters, PatchParameters) else None
+
+    def _is_dense(self, rule: ScatterSpec) -> bool:
+        if rule.what in self._file.worlds or (rule.density_per_m2 or 0) < MERGED_FROM_PER_M2:
+            return False
+        return max(n_triangles(pieces) for pieces in self._thing(rule.what).pieces) <= LIGHT_TRIANGLES
+
+    def _thing(self, name: str) -> Thing:
+        if name not in self._things:
+            spec = self._file.things()[name]
+            self._things[name] = make_thing(name, spec, self._source, self._looks, self._seed)
+        return self._things[name]
+
+    def _add_wall(self, name: str) -> None:
+        spec = self._file.walls[name]
+        try:
+            mesh = wall_mesh(spec, self._built.terrain)
+        except InputError as error:
+            raise self._refusal(("walls", name), error) from None
+        self._looks.add(self._built.scene, Piece(mesh, spec.material, spec.label), spec.permeability)
+
+    def _add_object(self, name: str) -> None:
+        spec, thing = self._file.objects[name], self._thing(self._file.objects[name].what)
+        places = self._object_places(name, spec)
+        n = len(thing.scenes)
+        variant = np.arange(len(places)) % n if spec.variant is None else np.full(len(places), spec.variant)
+        self._place(thing, places, variant)
+        self._feet[name] = places[:, :2, 3]
+        self._built.n_copies[name] = len(places)
+
+    def _object_places(self, name: str, spec: ObjectSpec) -> Array:
+        count, step = (1, [0.0, 0.0]) if spec.repeat is None else (spec.repeat.count, spec.repeat.step_m)
+        at = np.zeros((count, 3))
+        at[:, : len(spec.at_m)] = spec.at_m
+        at[:, : len(step)] += np.arange(count)[:, None] * step
+        if len(spec.at_m) == 2:
+            if not self._built.terrain.contains(*at[:, :2].T).all():
+                raise self._source.error(("objects", name, "at_m"), "lies off the terrain")
+            at[:, 2] += self._built.terrain.height_m(*at[:, :2].T)
+        yaw, pitch = np.radians(spec.yaw_deg), np.radians(spec.pitch_deg)
+        turn = np.array([[np.cos(yaw), -np.sin(yaw), 0], [np.sin(yaw), np.cos(yaw), 0], [0, 0, 1]])
+        nod = np.array([[np.cos(pitch), 0, np.sin(pitch)], [0, 1, 0], [-np.sin(pitch), 0, np.cos(pitch)]])
+        places = np.tile(np.eye(4), (count, 1, 1))
+        places[:, :3, :3] = spec.scale * turn @ nod
+        places[:, :3, 3] = at
+        return places
+
+    def _region(self, name: str) -> Region:
+        rule = self._file.scatter[name]
+        others = [(self._feet[other], distance_m) for other, distance_m in rule.away_from.items()]
+        return Region(rule, self._built.terrain, self._built.trail, others)
+
+    def _scatter(self, name: str) -> None:
+        region, rng = self._region(name), named_rng(self._seed, name)
+        xy = scattered(region, rng, lambda field, said: self._source.error(("scatter", name, field), said))
+        feet = np.column_stack([xy, self._built.terrain.height_m(*xy.T)])
+        thing = self._thing(region.rule.what)
+        self._place(thing, transforms(feet, region.rule, rng), rng.integers(0, len(thing.scenes), len(xy)))
+        self._feet[name] = xy
+        self._built.n_copies[name] = len(xy)
+
+    def _cover(self, name: str) -> None:
+        region, rng = self._region(name), named_rng(self._seed, name)
+        rule, plant = region.rule, self._file.plants.get(region.rule.what)
+        density = rule.density_per_m2 or (rule.count or 0) / max(region.box_area_m2, 1e-9)
+        parameters = self._grass(rule)
+        grow = self._merged(rule, density)
+        if parameters is not None and plant is not None:
+            grow = _of_grass(PLANTS[plant.kind], parameters, density)
+        covered = cover(region, density, 3 if plant is None else plant.variants, grow, rng)
+        self._add_covered(covered, self._thing(rule.what).permeability if parameters is None else 0.0)
+        self._feet[name] = np.zeros((0, 2))
+        self._built.n_copies[name] = covered.n_plants
+        self._built.gap_m = max(self._built.gap_m, covered.gap_m)
+
+    def _merged(self, rule: ScatterSpec, density: float) -> Grow:
+        return lambda side_m, rng: merged_patch(self._thing(rule.what).pieces, rule, side_m, density, rng)
+
+    def _add_covered(self, covered: Covered, permeability: float) -> None:
+        for patch, places in covered.placed:
+            self._built.scene.place(self._looks.scene(patch.pieces, permeability), places)
+        for piece in joined_pieces(covered.single):
+            self._looks.add(self._built.scene, piece, permeability)
+
+    def _place(self, thing: Thing, places: Array, variant: NDArray[np.int64]) -> None:
+        for k, scene in enumerate(thing.scenes):
+            if (variant == k).any():
+                self._built.scene.place(scene, places[variant == k])
+        if isinstance(thing, LearnedThing):
+            self._built.n_gaussians += thing.n_gaussians * len(places)
+
+    def _refusal(self, place: tuple[str, ...], error: InputError) -> FileError:
+        return self._source.error((*place, error.field), error.said)
+
+
+def _of_grass(plant: Plant, parameters: PatchParameters, density_per_m2: float) -> Grow:
+    return lambda side_m, rng: grass_patch(plant, parameters, side_m, density_per_m2, rng)
+
+
+# Make the ground of a scene file: its terrain, with the trail cut into it.
+
+
+_TRAIL_STEP_M = 1.0
+
+
+def make_terrain(file: SceneFile, source: Source, seed: int) -> Terrain:
+    """Make the ground without the trail.
+
+    Raises:
+        FileError: a figure or the raster cannot be used; names the field.
+    """
+    spec = file.terrain
+    try:
+        terrain = _raw(file, source, seed)
+    except InputError as error:
+        raise source.error(("terrain", error.field), error.said) from None
+    if spec.kind == "raster" and spec.model_fields_set & {"middle_m"}:
+        low_x, low_y, high_x, high_y = terrain.bounds_m
+        x, y = spec.middle_m
+        terrain = terrain.moved((x - (low_x + high_x) / 2, y - (low_y + high_y) / 2, 0))
+    if spec.kind != "flat" and spec.height_m:
+        terrain = terrain.moved((0, 0, spec.height_m))
+    return replace(terrain, covers=((spec.material, spec.label),))
+
+
+def make_trail(file: SceneFile, source: Source, terrain: Terrain) -> tuple[Terrain, Polyline | None]:
+    """Cut the trail, if there is one.
+
+    Raises:
+        FileError: a figure does not fit the terrain; names the field.
+    """
+    spec = file.trail
+    if spec is None:
+        return terrain, None
+    line = Polyline(spec.path_m, smooth=spec.smooth)
+    coarse = Polyline(spec.path_m, smooth=spec.smooth, step_m=_TRAIL_STEP_M)
+    if file.terrain.kind == "flat":
+        terrain = terrain.resampled(file.terrain.spacing_m)
+    how = {name: getattr(spec, name) for name in type(spec).model_fields if name not in ("path_m", "smooth", "width_m")}
+    try:
+        return terrain.with_trail(coarse.points_m, spec.width_m, **how), line
+    except InputError as error:
+        raise source.error(("trail", error.field), error.said) from None
+
+
+def _raw(file: SceneFile, source: Source, seed: int) -> Terrain:
+    spec = file.terrain
+    if spec.kind == "raster":
+        heights = None if spec.height_range_m is None else (spec.height_range_m[0], spec.height_range_m[1])
+        path = source.beside(spec.file or "")
+        return Terrain.from_raster(path, metres_per_pixel=spec.metres_per_pixel, height_range_m=heights)
+    size, middle = tuple(spec.size_m or ()), tuple(spec.middle_m)
+    if spec.kind == "flat":
+        flat = Terrain.flat((size[0], size[1]), height_m=spec.height_m)
+        return flat.moved((*middle, 0))
+    return Terrain.from_noise(
+        seed if spec.seed is None else spec.seed,
+        (size[0], size[1]),
+        relief_m=spec.relief_m,
+        wavelength_m=spec.wavelength_m,
+        octaves=spec.octaves,
+        roughness=spec.roughness,
+        spacing_m=spec.spacing_m,
+        middle_m=(middle[0], middle[1]),
+    )
+
+
+# Walls and fences along lines, their feet on the ground.
+
+
+def wall_mesh(spec: WallSpec, terrain: Terrain) -> Mesh:
+    """Make the mesh of a wall: one sheet, or two sheets, a top and two ends if it has a thickness.
+
+    Raises:
+        InputError: a corner lies off the terrain; names the field.
+    """
+    corners = np.array([*spec.path_m, spec.path_m[0]] if spec.closed else spec.path_m)
+    outside = ~terrain.contains(*corners.T)
+    if outside.any():
+        row = int(np.flatnonzero(outside)[0])
+        raise InputError("path_m", f"corner {row}, ({corners[row, 0]:g}, {corners[row, 1]:g}), lies off the terrain")
+    return joined(*[_leg(a, b, spec, terrain) for a, b in pairwise(corners)])
+
+
+def _leg(start: Array, end: Array, spec: WallSpec, terrain: Terrain) -> Mesh:
+    length = float(np.linalg.norm(end - start))
+    along = (end - start) / length
+    reach = spec.thickness_m / 2  # legs overlap at corners, so that these are closed
+    # As many pieces as the ground has cells; level ground needs one.
+    n = int(np.ceil(length / max(min(terrain.spacing_m), 0.25)))
+    line = start + np.linspace(-reach, length + reach, n + 1)[:, None] * along
+    beside = np.array([-along[1], along[0]]) * spec.thickness_m / 2
+    low_x, low_y, high_x, high_y = terrain.bounds_m
+    ground = terrain.height_m(np.clip(line[:, 0], low_x, high_x), np.clip(line[:, 1], low_y, high_y))
+    if spec.thickness_m == 0:
+        return _strips([_raised(line, ground), _raised(line, ground + spec.height_m)], closed=False)
+    left, right = line + beside, line - beside
+    edges = [_raised(left, ground), _raised(left, ground + spec.height_m)]
+    edges += [_raised(right, ground + spec.height_m), _raised(right, ground)]
+    return _strips(edges, closed=True)
+
+
+def _raised(line: Array, z: Array) -> Array:
+    return np.column_stack([line, z])
+
+
+def _strips(edges: list[Array], *, closed: bool) -> Mesh:
+    """Join edges, (n, 3) points each, to strips between neighbours; if closed, also the two ends."""
+    n, wide = len(edges[0]), len(edges)
+    vertices = np.stack(edges, axis=1).reshape(-1, 3)
+    first = (np.arange(n - 1)[:, None] * wide + np.arange(wide - 1)).reshape(-1, 1)
+    quad = np.array([[0, 1, wide], [1, wide + 1, wide]])
+    triangles = (first[:, None] + quad).reshape(-1, 3)
+    if closed:
+        last = (n - 1) * wide
+        ends = [[0, 2, 1], [0, 3, 2], [last, last + 1, last + 2], [last, last + 2, last + 3]]
+        triangles = np.concatenate([triangles, np.array(ends)])
+    return Mesh(vertices, triangles)

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conifers: a straight trunk, whorls of branches, flat sprays of shoots along them, and needles around the shoots."""
+
+from typing import Annotated, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from hedgerow.base.arrays import Array
+from hedgerow.base.parameters import NotNegative
+from hedgerow.errors import InputError
+from hedgerow.scenes.mesh import Piece, joined
+from hedgerow.scenes.plants import leaves
+from hedgerow.scenes.plants.branching import (
+    GOLDEN_RAD,
+    Branches,
+    Crown,
+    CrownShape,
+    Habit,
+    fitted_m,
+    grown,
+    kept_within,
+    tubes,
+    turned_off,
+)
+from hedgerow.scenes.plants.plant import MAX_STEMS, Metres
+from hedgerow.scenes.plants.woody import WoodyParameters, children, trunk
+
+
+class ConiferParameters(WoodyParameters):
+    """A conifer; the defaults are a spruce of thirty years."""
+
+    height_m: Metres = 10.0
+    """From the ground to the top."""
+    crown_diameter_m: Metres = 4.0
+    """Width of the crown where it is widest."""
+    crown_base_m: NotNegative = 0.8
+    """Height of the lowest branches."""
+    crown_shape: CrownShape = "cone"
+    """Outline of the crown."""
+    leaf_area_index: NotNegative = 6.0
+    """Needle area (one side) per ground area under the crown."""
+    stem_diameter_m: Metres = 0.18
+    """Diameter of the trunk at breast height (1.3 m)."""
+    whorl_spacing_m: Metres = 0.35
+    """Height from one whorl of branches to the next: what it grows in a year."""
+    whorl_branches: int = Field(default=7, ge=2, le=30)
+    """Branches of a whorl."""
+    droop: Annotated[float, Field(ge=-1, le=1)] = 0.35
+    """How far old branches hang: 0 is level, 1 steep, below 0 they rise as a pine's."""
+    needle_length_m: Metres = 0.06
+    """Length of a bundle of needles, which is one triangle."""
+    needle_width_m: Metres = 0.012
+    """Width of a bundle of needles where it is widest."""
+
+    @model_validator(mode="after")
+    def _check_needles(self) -> Self:
+        if self.whorl_spacing_m > 0.5 * (self.height_m - self.crown_base_m):
+            raise InputError("whorl_spacing_m", f"{self.whorl_spacing_m:g} is more than half the depth of the crown")
+        n = self.foliage_m2 * self.detail / (self.needle_length_m * self.needle_width_m / 2)
+        if n > MAX_STEMS:
+            raise InputError("needle_length_m", f"gives {n:.3g} needles; expected at most {MAX_STEMS:,}")
+        return self
+
+
+def make_conifer(parameters: ConiferParameters, rng: np.random.Generator) -> tuple[Piece, ...]:
+    """Make a tree: a trunk, its branches and its needles."""
+    crown = Crown(parameters.crown_shape, parameters.crown_diameter_m, parameters.crown_base_m, parameters.height_m)
+    stem = trunk(parameters.height_m - parameters.needle_length_m, parameters.stem_diameter_m, 0.02, rng)
+    branches = kept_within(_whorls(parameters, stem, crown, rng), crown.top_m)
+    shoots = kept_within(_shoots(branches, parameters.detail, rng), crown.top_m)
+    wood = joined(tubes(branches, 4), tubes(shoots, 3))
+    pieces = Piece(tubes(stem, 12), "bark", "trunk"), Piece(wood, "bark", "branch")
+    if not parameters.foliage_m2:
+        return pieces
+    scale = 1 / np.sqrt(parameters.detail)
+    bearing = _bearing(stem, branches, shoots)
+    size = parameters.needle_length_m * scale, parameters.needle_width_m * scale
+    needles = leaves.needles(bearing, parameters.foliage_m2, *size, parameters.height_m, rng)
+    return *pieces, Piece(needles, "needle", "needles")
+
+
+def _whorls(parameters: ConiferParameters, stem: Branches, crown: Crown, rng: np.random.Generator) -> Branches:
+    top = stem.spine_m[0, -1, 2]
+    heights = np.arange(crown.base_m, top - 0.3 * parameters.whorl_spacing_m, parameters.whorl_spacing_m)
+    heights = np.repeat(heights, parameters.whorl_branches)
+    n = len(heights)
+    # Two branches in three stand in the whorl, the others anywhere between it and the next one.
+    between = np.where(rng.random(n) < 0.67, rng.normal(0, 0.06, n), rng.random(n)) * parameters.whorl_spacing_m
+    z = np.clip(heights + between, crown.base_m, 0.985 * top)
+    foot, _, radius = stem.at(np.zeros(n, dtype=np.int64), z / top)
+    whorl = np.arange(n) // parameters.whorl_branches
+    turn = np.arange(n) * 2 * np.pi / parameters.whorl_branches + whorl * GOLDEN_RAD + rng.normal(0, 0.15, n)
+    share = (z - crown.base_m) / (crown.top_m - crown.base_m)
+    # Young branches at the top rise at 45 degrees, old ones at the bottom hang.
+    rise = np.radians(42 * share**1.5 - 35 * parameters.droop * (1 - share) + rng.normal(0, 5, n))
+    level = np.stack([np.cos(turn), np.sin(turn), np.zeros(n)], axis=1)
+    direction = np.cos(rise)[:, None] * level + np.sin(rise)[:, None] * [0, 0, 1]
+    least = 0.35 * parameters.whorl_spacing_m
+    length = crown.radius_m(z) / np.cos(rise)
+    # One that rises may leave the crown through its upper side; one that hangs may end below it.
+    length = np.where(rise > 0, np.minimum(length, fitted_m(crown, foot, direction, length)), length)
+    length = np.maximum(length * rng.uniform(0.8, 1.0, n), least)
+    return grown(foot, direction, length, np.minimum(0.5 * radius, 0.014 * length), Habit(6, 0.35, 0.12, 0.25), rng)
+
+
+def _shoots(branches: Branches, detail: float, rng: np.random.Generator) -> Branches:
+    """Side shoots to the left and the right of their branch, shorter towards its tip: a flat spray."""
+    n = max(50, round(branches.length_m.sum() / 0.045 * min(detail, 1.0) ** 0.5))
+    which, along = children(branches, n, 0.06, rng)
+    foot, way, radius = branches.at(which, along)
+    side = np.where(np.arange(n) % 2, 0.0, np.pi) + rng.normal(0, 0.35, n)
+    direction = turned_off(way, rng.normal(0.9, 0.12, n), side)
+    length = branches.length_m[which] * (0.12 + 0.4 * (1 - along)) * rng.uniform(0.7, 1.15, n)
+    return grown(foot, direction, length, np.minimum(0.6 * radius, 0.012 * length), Habit(3, -0.1, 0.15, 0.4), rng)
+
+
+def _bearing(stem: Branches, branches: Branches, shoots: Branches) -> Branches:
+    """Cut what bears needles into single pieces: the shoots, the outer half of the branches and the leader."""
+    pieces = branches.spine_m.shape[1] - 1
+    spines = [_pieces(shoots.spine_m), _pieces(branches.spine_m[:, pieces // 2 :]), _pieces(stem.spine_m[:, -2:])]
+    spine = np.concatenate(spines)
+    return Branches(spine, np.zeros(spine.shape[:2]))
+
+
+def _pieces(spine: Array) -> Array:
+    return np.stack([spine[:, :-1], spine[:, 1:]], axis=2).reshape(-1, 2, 3)

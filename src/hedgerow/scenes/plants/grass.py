@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Patches of grass: upright cylinders as in 003 section 3.4.1, and bent blades.
+
+A patch is a rectangle around (0, 0), merged into one mesh: large patches placed side by side are faster to fire at
+than single plants (DESIGN section 3). Everything is made in one go for all blades.
+"""
+
+from typing import Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from hedgerow.base.arrays import Array
+from hedgerow.base.parameters import NotNegative, Share
+from hedgerow.errors import InputError
+from hedgerow.scenes.mesh import Mesh, Piece
+from hedgerow.scenes.plants.leaves import arc_spines, scaled_to_area
+from hedgerow.scenes.plants.plant import MAX_STEMS, Angle, Metres, PerSquareMetre, PlantParameters
+
+
+class PatchParameters(PlantParameters):
+    """A rectangle with stems at random places."""
+
+    side_m: Metres = 10.0
+    """Extent in x, and in y too unless that is given."""
+    side_y_m: Metres | None = None
+    """Extent in y. Default: as in x."""
+    density_per_m2: PerSquareMetre = 50.0
+    """Stems or blades per square metre; their number is Poisson distributed, their places independent."""
+
+    @property
+    def size_m(self) -> tuple[float, float]:
+        """Extent in x and y [m]."""
+        return self.side_m, self.side_m if self.side_y_m is None else self.side_y_m
+
+    @property
+    def area_m2(self) -> float:
+        """Area of the rectangle [m²]."""
+        return self.size_m[0] * self.size_m[1]
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        n = self.density_per_m2 * self.area_m2
+        if n > MAX_STEMS:
+            raise InputError("density_per_m2", f"gives {n:.3g} stems in one patch; expected at most {MAX_STEMS:,}")
+        return self
+
+    def feet_m(self, rng: np.random.Generator) -> Array:
+        """Draw where the stems stand, (N, 3) [m]: a Poisson process."""
+        n = rng.poisson(self.density_per_m2 * self.area_m2)
+        x, y = (rng.uniform(-side / 2, side / 2, n) for side in self.size_m)
+        return np.stack([x, y, np.zeros(n)], axis=1)
+
+
+class CylinderGrassParameters(PatchParameters):
+    """Grass of 003 section 3.4.1: uniform vertical cylinders, randomly placed."""
+
+    diameter_m: Metres = 0.01
+    """Diameter d of the stems: 10 and 20 mm in 003."""
+    height_m: Metres = 0.5
+    """Height of all stems."""
+    sides: int = Field(default=8, ge=3, le=64)
+    """Faces of a stem; two triangles each."""
+
+
+class BladeGrassParameters(PatchParameters):
+    """Bent blades."""
+
+    density_per_m2: PerSquareMetre = 400.0
+    """Blades per square metre; their number is Poisson distributed. A mown lawn has tens of thousands."""
+    height_m: Metres = 0.35
+    """Mean height that the blades reach above the ground."""
+    height_spread: Share = 0.25
+    """Standard deviation of the height against its mean; normal, cut off at twice that on both sides."""
+    width_m: Metres = 0.005
+    """Width of a blade near its foot."""
+    bend_deg: Angle = 55.0
+    """Mean angle between the tip of a blade and the vertical."""
+    bend_spread_deg: Angle = 25.0
+    """The angle of the tip is uniform within this of the mean."""
+    tuft_blades: int = Field(default=6, ge=1, le=1000)
+    """Blades that grow close together."""
+    tuft_radius_m: NotNegative = 0.03
+    """How far they stand from the middle of their tuft, as a standard deviation."""
+    leaf_area_index: NotNegative | None = None
+    """Leaf area (one side) per ground area; the widths are scaled to meet it. Default: what the widths give."""
+    segments: int = Field(default=4, ge=1, le=64)
+    """Pieces along a blade, two triangles each."""
+    folded: bool = False
+    """Whether a blade has a fold along its middle, as real ones; twice the triangles."""
+
+
+def make_cylinder_grass(parameters: CylinderGrassParameters, rng: np.random.Generator) -> tuple[Piece, ...]:
+    """Make a patch of upright cylinders.
+
+    The mean width of a stem seen from the side is the diameter exactly, whatever the number of faces: the outline of a
+    convex shape is on average its perimeter over pi wide (Cauchy), so the faces stand a little outside the circle.
+    """
+    feet, sides = parameters.feet_m(rng), parameters.sides
+    radius = np.pi * parameters.diameter_m / (2 * sides * np.sin(np.pi / sides))
+    turn = rng.uniform(0, 2 * np.pi, len(feet))
+    angle = turn[:, None] + np.arange(sides) * 2 * np.pi / sides
+    ring = feet[:, None] + np.stack([radius * np.cos(angle), radius * np.sin(angle), np.zeros_like(angle)], axis=-1)
+    vertices = np.stack([ring, ring + np.array([0, 0, parameters.height_m])], axis=1)
+    i = np.arange(sides)
+    j = (i + 1) % sides
+    faces = np.concatenate([np.stack([i, j, i + sides], axis=1), np.stack([j, j + sides, i + sides], axis=1)])
+    triangles = (2 * sides * np.arange(len(feet)))[:, None, None] + faces
+    return (Piece(Mesh(vertices.reshape(-1, 3), triangles.reshape(-1, 3)), "grass", "grass"),)
+
+
+def make_blade_grass(parameters: BladeGrassParameters, rng: np.random.Generator) -> tuple[Piece, ...]:
+    """Make a patch of bent blades in tufts."""
+    feet = tufted(parameters.feet_m(rng), parameters, rng)
+    n = len(feet)
+    height = parameters.height_m * (1 + parameters.height_spread * truncated_normal(n, rng))
+    spread = parameters.bend_spread_deg * rng.uniform(-1, 1, n)
+    tip = np.radians(np.clip(parameters.bend_deg + spread, 0, 170))
+    spine = arc_spines(feet, height, 0.15 * tip, tip, rng.uniform(0, 2 * np.pi, n), parameters.segments)
+    along = np.linspace(0, 1, parameters.segments + 1)
+    half_m = np.broadcast_to(parameters.width_m / 2 * (1 - 0.93 * along**2), (n, len(along)))
+    fold = 0.35 if parameters.folded else 0.0
+    area_m2 = None if parameters.leaf_area_index is None else parameters.leaf_area_index * parameters.area_m2
+    return (Piece(scaled_to_area(spine, half_m, area_m2, fold), "grass", "grass"),)
+
+
+def tufted(feet_m: Array, parameters: BladeGrassParameters, rng: np.random.Generator) -> Array:
+    """Gather (N, 3) feet around every n-th of them, without leaving the patch."""
+    n, size = len(feet_m), np.asarray(parameters.size_m)
+    if parameters.tuft_blades == 1 or n == 0:
+        return feet_m
+    middles = feet_m[rng.integers(0, max(1, n // parameters.tuft_blades), n), :2]
+    near = middles + parameters.tuft_radius_m * rng.normal(size=(n, 2))
+    # What would grow over the border comes in on the other side: patches side by side show no seam.
+    near = (near + size / 2) % size - size / 2
+    return np.concatenate([near, np.zeros((n, 1))], axis=1)
+
+
+def truncated_normal(n: int, rng: np.random.Generator) -> Array:
+    """Draw n standard normal numbers between -2 and 2."""
+    from scipy import special
+
+    return special.ndtri(rng.uniform(special.ndtr(-2.0), special.ndtr(2.0), n))

@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PhysicsWorld: a scene seen by pulses with width, through a receiver (003 §3.2).
+
+Meshes, learned Gaussians, permeable or not, and placed copies of them all take part in one beam: every sub-ray throws
+its own coins. A pulse gives a return if any of its sub-rays does, whatever its axis meets.
+
+Range noise of surfaces (`SurfaceNoise`) is that of the electronics: one draw per return, by range, incidence and
+material of its brightest sub-ray. Where in a Gaussian a sub-ray ends is geometry: each sub-ray draws its own.
+
+The spot's axes are "left", horizontal in the map, and "up", as a level sensor has them: beams do not tell how the
+sensor is rolled, so the spot of a tilted one stays level.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow import _core
+from hedgerow.base.randomness import require_seed
+from hedgerow.errors import InputError
+from hedgerow.log import Beams, Log, Returns
+from hedgerow.pulse.receiver import BeamSettings, Optics, ReturnMode, optics
+from hedgerow.pulse.waveform import LIGHT_M_PER_NS, Waveforms, range_of_ns
+from hedgerow.sensor import Sensor
+from hedgerow.world.scene import Progress, Scene, require_threads
+from hedgerow.world.world import Shot, World
+
+# The border to the engine for pulses with width: settings go over as one struct, answers come back by name.
+#
+# A new setting of the receiver is a field of its struct and one line of its binding (`cpp/pulse`,
+# `cpp/bind/pulses.cpp`), and a field of `BeamSettings` that is handed over here.
+
+
+_MOST_BYTES = 4 << 30
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SubRayHits:
+    """What each sub-ray met within the range limits; (N, S) each. Nothing met: inf, NaN, 0, -1."""
+
+    range_m: NDArray[np.float32]
+    intensity: NDArray[np.float32]
+    """Of the element, before shares and falloff."""
+    label: NDArray[np.uint16]
+    element: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PulseReturns:
+    """What the receiver made of some pulses, and what else was asked for."""
+
+    returns: Returns
+    """(N,), or (N, R) in modes that give several, nearest first."""
+    sub_rays: SubRayHits | None
+    """If asked for."""
+    echo_width_ns: NDArray[np.float32] | None
+    """(N, R) full width at half maximum of each return's echo, NaN without one; of mode waveform [ns]."""
+    waveforms: Waveforms | None
+    """If asked for, of mode waveform."""
+
+
+def fire_pulses(
+    scene: Scene,
+    beams: Beams,
+    optics: Optics,
+    settings: BeamSettings,
+    limits_m: tuple[float, float],
+    *,
+    seed: int = 0,
+    sub_rays: bool = False,
+    waveforms: bool = False,
+    threads: int = 0,
+    progress: Progress | None = None,
+) -> PulseReturns:
+    """Fire pulses with width at a scene.
+
+    Args:
+        scene: what they meet.
+        beams: the axes of the pulses, map frame, in any order.
+        optics: stencil, cone, mode and cutoff, as settings and sensor come to.
+        settings: the rest.
+        limits_m: nearest and farthest range of a return.
+        seed: same seed, same answer, on any number of threads and for any slice of the beams.
+        sub_rays: whether to keep what each sub-ray met.
+        waveforms: whether to keep the recorded signals.
+        threads: 0 for all.
+        progress: called between batches with the number of beams done.
+
+    Raises:
+        InputError: a wrong seed or number of threads; or waveforms are wanted without mode waveform, without a maximal
+            range, or more of them than fit into memory.
+    """
+    step_m = range_of_ns(settings.waveform.sample_ns)
+    first, n_samples = _clock(optics.mode, step_m, len(beams), limits_m) if waveforms else (0, 0)
+    answer = _core.fire_pulses(
+        scene.native,
+        scene.seen(beams),
+        pulse_settings(optics, settings, limits_m, require_seed(seed)),
+        _core.PulseDetails(sub_rays=sub_rays, first_sample=first, n_samples=n_samples),
+        threads=require_threads(threads),
+        progress=progress,
+    )
+    range_m = step_m * np.arange(first, first + n_samples, dtype=np.float64)
+    return PulseReturns(
+        returns=_returns(answer.returns),
+        sub_rays=_sub_rays(answer.sub_rays) if sub_rays else None,
+        echo_width_ns=answer.width_m * np.float32(2 / LIGHT_M_PER_NS) if optics.mode == "waveform" else None,
+        waveforms=Waveforms(answer.samples, range_m) if waveforms else None,
+    )
+
+
+def pulse_settings(
+    optics: Optics, settings: BeamSettings, limits_m: tuple[float, float], seed: int
+) -> _core.PulseSettings:
+    """Return all that decides about the returns of pulses, as the engine takes it."""
+    low_m, high_m = limits_m
+    return _core.PulseSettings(
+        spot=_core.Spot(
+            points=optics.stencil.points,
+            cells=optics.stencil.cells,
+            share=optics.stencil.share,
+            round=optics.stencil.round,
+            half_m=optics.cone.half_m,
+            tangent=optics.cone.tangent,
+        ),
+        light=_core.LightModel(
+            falloff_m=settings.falloff_range_m if settings.range_falloff else 0.0,
+            unknown_intensity=settings.unknown_intensity,
+        ),
+        limits=_core.RangeLimits(min_m=low_m, max_m=high_m),
+        receiver=_core.Receiver(
+            mode=native_mode(optics.mode),
+            cutoff_m=optics.cutoff_m,
+            threshold=settings.threshold,
+            max_returns=settings.max_returns,
+        ),
+        digitiser=_core.Digitiser(
+            fwhm_m=range_of_ns(settings.waveform.pulse_ns), step_m=range_of_ns(settings.waveform.sample_ns)
+        ),
+        seed=seed,
+    )
+
+
+def native_mode(mode: ReturnMode) -> _core.ReturnMode:
+    """Return the engine's mode of that name; its names have no plus sign."""
+    return _core.ReturnMode[mode.replace("+", "_and_")]
+
+
+def _clock(mode: ReturnMode, step_m: float, n: int, limits_m: tuple[float, float]) -> tuple[int, int]:
+    """Return number of the first sample and how many cover the range limits."""
+    low_m, high_m = limits_m
+    if mode != "waveform":
+        raise InputError("waveforms", f"only mode waveform records them, the mode is {mode}")
+    if not np.isfinite(high_m):
+        raise InputError("waveforms", "a record needs an end; give max_range_m or a sensor")
+    first = int(np.floor(low_m / step_m))
+    n_samples = int(np.ceil(high_m / step_m)) + 1 - first
+    if 4 * n * n_samples > _MOST_BYTES:
+        raise InputError(
+            "waveforms", f"{n} pulses of {n_samples} samples take over {_MOST_BYTES >> 30} GiB; fire fewer at once"
+        )
+    return first, n_samples
+
+
+def _returns(found: _core.PulseColumns) -> Returns:
+    columns = {
+        "range_m": found.range_m,
+        "intensity": found.intensity,
+        "label": found.label,
+        "element": found.element,
+    }
+    flat = found.range_m.shape[1] == 1
+    return Returns.trusted({name: column[:, 0] if flat else column for name, column in columns.items()})
+
+
+def _sub_rays(found: _core.PulseColumns) -> SubRayHits:
+    return SubRayHits(range_m=found.range_m, intensity=found.intensity, label=found.label, element=found.element)
+
+
+# PhysicsWorld: a scene seen by pulses with width, through a receiver (003 §3.2).
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DetailedLog:
+    """A log with what the receiver knew besides."""
+
+    log: Log
+    sub_rays: SubRayHits | None
+    """If asked for."""
+    echo_width_ns: NDArray[np.float32] | None
+    """(N, R) full width at half maximum of each return's echo, NaN without one; of mode waveform [ns]."""
+    waveforms: Waveforms | None
+    """If asked for, of mode waveform."""
+
+
+class PhysicsWorld(World):
+    """A scene seen by pulses with width."""
+
+    def __init__(
+        self,
+        scene: Scene,
+        settings: BeamSettings | None = None,
+        *,
+        min_range_m: float = 0.0,
+        max_range_m: float = np.inf,
+        source: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Wrap a scene.
+
+        Args:
+            scene: what beams are fired at.
+            settings: how pulses are sampled and received; what they leave open is the sensor's.
+            min_range_m, max_range_m: limits where no sensor is named [m].
+            source: where the scene comes from (name, seed, settings), for the logs that are fired; must fit into JSON.
+        """
+        super().__init__(min_range_m=min_range_m, max_range_m=max_range_m)
+        self.scene = scene
+        self.settings = settings or BeamSettings()
+        self.source = dict(source or {})
+
+    def returns(self, beams: Beams, shot: Shot) -> Returns:
+        """Give what the receiver makes of each pulse: (N,), or (N, R) in modes that give several, nearest first.
+
+        Raises:
+            InputError: the stencil does not go with the beam's shape.
+        """
+        return self._pulses(beams, shot).returns
+
+    def provenance(self) -> dict[str, Any]:
+        """Say which scene it is and how pulses are sampled and received."""
+        return {"kind": "scene", **self.source, "beam": self.settings.model_dump(mode="json")}
+
+    def labelled_scene(self) -> Scene:
+        """Return the scene."""
+        return self.scene
+
+    def fire_detailed(
+        self,
+        beams: Beams,
+        seed: int = 0,
+        *,
+        sensor: Sensor | None = None,
+        sub_rays: bool = False,
+        waveforms: bool = False,
+        threads: int = 0,
+        progress: Progress | None = None,
+    ) -> DetailedLog:
+        """Fire as `fire` does and keep more: what the sub-rays met, and the recorded signals of mode waveform.
+
+        Raises:
+            InputError: as `fire`; or waveforms are wanted without mode waveform, without a maximal range, or more of
+                them than fit into memory.
+        """
+        shot = self._shot(seed, sensor, None, threads, progress)
+        fired = self._pulses(beams, shot, sub_rays=sub_rays, waveforms=waveforms)
+        log = self._log(beams, fired.returns, shot, noise=False)
+        return DetailedLog(log, fired.sub_rays, fired.echo_width_ns, fired.waveforms)
+
+    def _pulses(self, beams: Beams, shot: Shot, *, sub_rays: bool = False, waveforms: bool = False) -> PulseReturns:
+        return fire_pulses(
+            self.scene,
+            beams,
+            optics(self.settings, shot.sensor),
+            self.settings,
+            (shot.min_range_m, shot.max_range_m),
+            seed=shot.seed,
+            sub_rays=sub_rays,
+            waveforms=waveforms,
+            threads=shot.threads,
+            progress=shot.progress,
+        )

@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Worlds on the disk: a folder, by custom `NAME.world`, that is written completely or not at all."""
+
+import tomllib
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import tomli_w
+from numpy.typing import NDArray
+
+import hedgerow
+from hedgerow.base.atomic import atomic_folder
+from hedgerow.errors import FileError, InputError
+from hedgerow.io.describe import bytes_of, count, extent_text, position_text, size_text
+from hedgerow.world.check import TABLES, checked, no_rows
+from hedgerow.world.elements import Elements
+from hedgerow.world.store.header import WorldHeader, typed
+from hedgerow.world.store.rows import from_arrow, to_arrow
+from hedgerow.world.store.tiles import TileList, list_tiles, tile_of
+from hedgerow.world.surface_noise import SurfaceNoise
+from hedgerow.world.world import WorldSize
+
+# Worlds on the disk: a folder, by custom `NAME.world`, that is written completely or not at all.
+#
+#     world.toml               kind, parameters, provenance, versions, settings of the tables
+#     tiles.parquet            which tiles there are, how many elements, the boxes they lie in, checksums of the files
+#     gaussians/3_-1.parquet   the Gaussians with centres in tile x = 3, y = -1; likewise triangles/ and points/
+#
+# `WorldFile` looks at the first two alone; tiles are then read one by one or all at once.
+
+
+FORMAT = 2
+"""Raised by one when older readers would misread the folder. 1 had one label per triangle and Gaussian."""
+_TOML, _TILES = "world.toml", "tiles.parquet"
+
+
+def save_world(path: str | Path, header: WorldHeader, tables: Mapping[str, Elements], size: WorldSize) -> None:
+    """Write checked tables in tile order; see `LearnedWorld.save`."""
+    target = Path(path)
+    if target.is_dir() and any(target.iterdir()) and not (target / _TOML).is_file():
+        raise FileError(f"{path}: the folder holds other things, no {_TOML}; choose another name")
+    tiles = list_tiles(tables, header.tile_m)
+    with atomic_folder(path, replaces=[_TOML, _TILES, *TABLES]) as folder:
+        crc32 = np.zeros(len(tiles), dtype=np.int64)
+        begin = dict.fromkeys(TABLES, 0)
+        for row in range(len(tiles)):
+            name = tiles.name(row)
+            end = begin[name] + int(tiles.n[row])
+            (folder / name).mkdir(exist_ok=True)
+            content = _encoded(to_arrow(name, tables[name][begin[name] : end]))
+            (folder / _tile_path(tiles, row)).write_bytes(content)
+            crc32[row], begin[name] = zlib.crc32(content), end
+        content = _encoded(_tile_rows(replace(tiles, crc32=crc32)))
+        (folder / _TILES).write_bytes(content)
+        said: dict[str, Any] = {"format": FORMAT, "hedgerow": hedgerow.__version__, "tiles_crc32": zlib.crc32(content)}
+        said |= header.content()
+        said["size"] = {"parameters": size.parameters, "bytes": size.bytes}
+        said["tables"] = {name: settings_of(table) | {"n": len(table)} for name, table in tables.items()}
+        (folder / _TOML).write_text(tomli_w.dumps(said), encoding="utf-8", errors="replace")
+
+
+class WorldFile:
+    """A world on the disk of which only the settings and the list of tiles have been read.
+
+    Attributes:
+        path: the folder.
+        header: what the world says about itself.
+        tiles: the list of tiles.
+        written_by: version of Hedgerow that wrote it.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        """Read settings and list.
+
+        Raises:
+            FileError: missing, damaged, incomplete, newer, or no world.
+        """
+        self.path = Path(path)
+        toml = self.path / _TOML
+        content = _read_toml(self.path, toml)
+        self._format = content.pop("format")
+        try:
+            self.written_by = str(content.pop("hedgerow"))
+            crc32 = content.pop("tiles_crc32")
+            size, tables = (typed("", {name: content.pop(name, None)}, {name: dict})[name] for name in _SECTIONS)
+            counts = typed("size.", size, {"parameters": int, "bytes": int})
+            self.header = WorldHeader.from_content(content)
+            self._empty = {name: settings_from(name, tables.pop(name)) for name in TABLES if name in tables}
+            for name in tables:
+                raise InputError(f"tables.{name}", f"unknown table; expected {', '.join(TABLES)}")
+        except InputError as error:
+            raise FileError(f"{toml}: {error}") from error
+        self.tiles = _read_tiles(self.path / _TILES, crc32)
+        self.size = WorldSize(self._counted(), counts["parameters"], counts["bytes"])
+        self._require_files()
+
+    def _counted(self) -> dict[str, int]:
+        """Count the elements, and compare with what world.toml says."""
+        found: dict[str, int] = {}
+        for number, name in enumerate(TABLES):
+            found[name] = int(self.tiles.n[self.tiles.table == number].sum())
+            said = self._empty[name][1] if name in self._empty else 0
+            if found[name] != said:
+                where = self.path / _TOML
+                raise FileError(f"{where}: says {said} {name}, but {_TILES} lists {found[name]}; was one exchanged?")
+        return {name: found[name] for name in self._empty}
+
+    def _require_files(self) -> None:
+        for row in range(len(self.tiles)):
+            if not (self.path / _tile_path(self.tiles, row)).is_file():
+                raise FileError(f"{self.path / _tile_path(self.tiles, row)}: missing; the world is incomplete")
+
+    def settings(self, name: str) -> Elements:
+        """Return a table without elements that has the settings of the stored one."""
+        return self._empty[name][0]
+
+    def read(self, tiles: Sequence[tuple[int, int]] | None = None) -> dict[str, Elements]:
+        """Read the tables, or only the elements of some tiles (x, y); others are not touched.
+
+        Raises:
+            FileError: missing or damaged.
+        """
+        chosen = None if tiles is None else set(tiles)
+        xy = list(zip(self.tiles.x.tolist(), self.tiles.y.tolist(), strict=True))
+        parts: dict[str, list[Elements]] = {name: [self.settings(name)] for name in self._empty}
+        for row in range(len(self.tiles)):
+            if chosen is None or xy[row] in chosen:
+                parts[self.tiles.name(row)].append(self.read_row(row))
+        return {name: Elements.joined(tables) for name, tables in parts.items()}
+
+    def read_row(self, row: int) -> Elements:
+        """Read one tile of one table: a row of `tiles`.
+
+        Raises:
+            FileError: missing or damaged.
+        """
+        name = self.tiles.name(row)
+        path = self.path / _tile_path(self.tiles, row)
+        rows = _decoded(path, self.tiles.crc32[row])
+        try:
+            empty = self.settings(name)
+            table = checked(type(empty)(**(empty.settings() | from_arrow(name, rows, self._format))))
+        except InputError as error:
+            raise FileError(f"{path}: {error}") from error
+        inside = tile_of(table.centre_m(), self.header.tile_m) == [self.tiles.x[row], self.tiles.y[row]]
+        if not inside.all():
+            raise FileError(f"{path}: elements lie outside the tile; was tile_m in {_TOML} changed?")
+        return table
+
+
+_SECTIONS = ("size", "tables")
+
+
+def _tile_path(tiles: TileList, row: int) -> str:
+    return f"{tiles.name(row)}/{tiles.x[row]}_{tiles.y[row]}.parquet"
+
+
+def _read_toml(path: Path, toml: Path) -> dict[str, Any]:
+    if not path.exists():
+        raise FileError(f"{path}: no such folder")
+    if not toml.is_file():
+        raise FileError(f"{path}: no world, {_TOML} is missing; expected a folder that Hedgerow saved a world to")
+    try:
+        content = tomllib.loads(toml.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        reason = str(error).splitlines()[0]
+        raise FileError(f"{toml}: cannot be read ({reason})") from error
+    written_as = content.get("format")
+    if type(written_as) is not int:
+        raise FileError(f"{toml}: format: expected a whole number, found {written_as!r}; is this a Hedgerow world?")
+    if written_as > FORMAT:
+        raise FileError(
+            f"{toml}: world format {written_as}, written by Hedgerow {content.get('hedgerow')}, is newer than the "
+            f"{FORMAT} that Hedgerow {hedgerow.__version__} reads; upgrade with: pip install -U hedgerow"
+        )
+    for name in ("hedgerow", "tiles_crc32"):
+        if name not in content:
+            raise FileError(f"{toml}: {name}: missing")
+    return content
+
+
+_TILE_TYPES = {"table": "int32", "x": "int64", "y": "int64", "n": "int64", "crc32": "int64"}
+_CORNERS = {"low_m": "low_{}_m", "high_m": "high_{}_m"}
+
+
+def _tile_rows(tiles: TileList) -> pa.Table:
+    columns: dict[str, NDArray[Any]] = {name: getattr(tiles, name) for name in _TILE_TYPES}
+    for name, pattern in _CORNERS.items():
+        columns |= {pattern.format(axis): getattr(tiles, name)[:, i].copy() for i, axis in enumerate("xyz")}
+    return pa.table(columns)
+
+
+def _read_tiles(path: Path, crc32: object) -> TileList:
+    rows = _decoded(path, crc32)
+    columns: dict[str, NDArray[Any]] = {name: rows.column(name).to_numpy() for name in _TILE_TYPES}
+    for name, pattern in _CORNERS.items():
+        corners = [rows.column(pattern.format(axis)).to_numpy() for axis in "xyz"]
+        columns[name] = np.stack(corners, axis=1) if len(rows) else np.zeros((0, 3))
+    return TileList(**columns)
+
+
+def _encoded(table: pa.Table) -> bytes:
+    """Write an Arrow table as Parquet; lz4 and split floats as in io/parquet/writer.py, for the reasons told there."""
+    floats = {each.name: "BYTE_STREAM_SPLIT" for each in table.schema if pa.types.is_floating(each.type)}
+    others = [each.name for each in table.schema if each.name not in floats]
+    others += [f"{name}.list.element" for name in others]  # what Parquet calls the numbers of a column of lists
+    sink = pa.BufferOutputStream()
+    pq.write_table(
+        table,
+        sink,
+        compression="lz4",
+        use_dictionary=others,  # pyright: ignore[reportArgumentType]  # names of columns, or all
+        column_encoding=floats,
+    )
+    return sink.getvalue().to_pybytes()
+
+
+def _decoded(path: Path, crc32: object) -> pa.Table:
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise FileError(f"{path}: missing; the world is incomplete") from None
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read ({error.strerror or error})") from error
+    if zlib.crc32(content) != crc32:
+        raise FileError(f"{path}: damaged, or changed since the world was saved (its checksum differs)")
+    try:
+        return pq.read_table(pa.BufferReader(content))
+    except (pa.ArrowException, OSError) as error:
+        raise FileError(f"{path}: not a Parquet file ({str(error).splitlines()[0]})") from error
+
+
+# Settings of the tables of elements (law, tau, noise and so on) as plain values in `world.toml`.
+
+
+_NOISE = {"sigma0_m": float, "sigma_a_m": float, "max_incidence_rad": float, "sigma_per_m": float}
+_ADDED = {"sigma_per_m": 0.0}
+"""What older files lack, and what they meant without it."""
+
+
+def settings_of(table: Elements) -> dict[str, Any]:
+    """Return the settings as plain values."""
+    plain = {
+        name: asdict(value) if isinstance(value, SurfaceNoise) else value for name, value in table.settings().items()
+    }
+    return {name: float(value) if isinstance(value, int) else value for name, value in plain.items()}
+
+
+def settings_from(name: str, content: Any) -> tuple[Elements, int]:
+    """Return a table without elements that has these settings, and the number of elements that is told beside them.
+
+    Raises:
+        InputError: a setting is missing, unknown or wrong; names it.
+    """
+    where = f"tables.{name}"
+    if not isinstance(content, Mapping):
+        raise InputError(where, f"expected a section, found {content!r}")
+    columns: dict[str, Any] = dict(no_rows(name))
+    like = TABLES[name](**columns)
+    types: dict[str, type] = {each: type(value) for each, value in settings_of(like).items()}
+    entries = typed(f"{where}.", cast("Mapping[str, Any]", content), types | {"n": int})
+    n = entries.pop("n")
+    if "noise" in entries:
+        entries["noise"] = SurfaceNoise(**typed(f"{where}.noise.", _ADDED | entries["noise"], _NOISE))
+    return checked(TABLES[name](**columns, **entries)), n
+
+
+# What a saved world is, in a few labelled lines: the content of `hedgerow info WORLD`. No element is read.
+
+
+_NOUNS = {"triangles": "triangle", "gaussians": "Gaussian", "points": "point"}
+
+
+def describe_world(path: str | Path) -> dict[str, str]:
+    """Describe a saved world.
+
+    Args:
+        path: the folder.
+
+    Returns:
+        Label and text of each line, in the order to show them.
+
+    Raises:
+        FileError: missing, damaged, incomplete, newer, or no world.
+    """
+    file = WorldFile(path)
+    header, origin = file.header, file.header.provenance
+    elements = [count(number, _NOUNS[name]) for name, number in file.size.tables.items()]
+    source = [text for text in (origin.log, origin.sensor) if text]
+    beams = [count(origin.n_beams, "beam")] if origin.n_beams else []
+    extent = extent_text(file.tiles.low_m, file.tiles.high_m) if len(file.tiles) else "none"
+    return {
+        "File": f"{path}, world in {count(len(file.tiles), 'tile')}, {size_text(bytes_of(file.path))}",
+        "Model": header.kind,
+        "Elements": ", ".join(elements) or "none",
+        "Size": f"{count(file.size.parameters, 'parameter')}, {size_text(file.size.bytes)} in memory",
+        "Learned from": ", ".join(beams + source) or "unknown",
+        "Ranges": f"limits {header.min_range_m:g} to {header.max_range_m:g} m, where no sensor says otherwise",
+        "Extent": extent,
+        "Map origin": position_text(header.map_origin_m),
+        "Settings": f"of the learner in {file.path / 'world.toml'}",
+        "Written by": f"Hedgerow {file.written_by}",
+    }

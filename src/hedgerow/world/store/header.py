@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a learned world says about itself: kind, parameters, range limits, frames, and where it comes from."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, cast
+
+import numpy as np
+
+import hedgerow
+from hedgerow.base.columns import store
+from hedgerow.errors import InputError
+
+Position = tuple[float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """What a world was learned from, and with what."""
+
+    sensor: str = ""
+    """Name of the lidar that recorded the log."""
+    log: str = ""
+    """Name of the log."""
+    n_beams: int = 0
+    """Beams that it was learned from."""
+    hedgerow: str = hedgerow.__version__
+    """Version that learned it."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorldHeader:
+    """The settings of a world; every value is checked once. Raises InputError naming the one that is wrong."""
+
+    kind: str
+    """Name of the model, for example "voxel": lower-case letters, digits and dashes."""
+    parameters: dict[str, Any] = field(default_factory=dict[str, Any])
+    """What the learner was told; plain values, those that are None left out."""
+    min_range_m: float = 0.0
+    max_range_m: float = float("inf")
+    """The range limits hold where no sensor is named."""
+    map_origin_m: Position = (0.0, 0.0, 0.0)
+    """What to add to map coordinates to get the outer frame, for example UTM, as in `Log`."""
+    provenance: Provenance = Provenance()
+    tile_m: float = 32.0
+    """Side of the tiles on the disk; elements are numbered tile by tile."""
+    origin_m: Position = (0.0, 0.0, 0.0)
+    """Where the engine's float32 frame sits in the map: near the middle of the elements."""
+
+    def __post_init__(self) -> None:
+        """Check and convert every value."""
+        if not re.fullmatch(r"[a-z][a-z0-9-]*", self.kind):
+            raise InputError("kind", f"expected lower-case letters, digits and dashes, found {self.kind!r}")
+        low, high = float(self.min_range_m), float(self.max_range_m)
+        if not 0 <= low < high:
+            raise InputError("range limits", f"expected 0 <= min_range_m < max_range_m, found {low}, {high}")
+        if not 0 < self.tile_m < np.inf:
+            raise InputError("tile_m", f"expected a finite number above 0, found {self.tile_m}")
+        if self.provenance.n_beams < 0:
+            raise InputError("provenance.n_beams", f"expected 0 or more, found {self.provenance.n_beams}")
+        store(self, {"min_range_m": low, "max_range_m": high, "tile_m": float(self.tile_m)})
+        store(self, {"parameters": plain("parameters", dict(self.parameters))})
+        for name in ("map_origin_m", "origin_m"):
+            store(self, {name: _position(name, getattr(self, name))})
+
+    def content(self) -> dict[str, Any]:
+        """Return it as plain nested values."""
+        flat = {each.name: getattr(self, each.name) for each in fields(self)}
+        flat |= {"map_origin_m": list(self.map_origin_m), "origin_m": list(self.origin_m)}
+        flat["provenance"] = {each.name: getattr(self.provenance, each.name) for each in fields(Provenance)}
+        return flat
+
+    @classmethod
+    def from_content(cls, content: Mapping[str, Any]) -> "WorldHeader":
+        """Make it from plain nested values.
+
+        Raises:
+            InputError: a value is missing, unknown, or wrong; names it.
+        """
+        entries = typed("", content, {each.name: _TYPES[each.name] for each in fields(cls)})
+        known: dict[str, type] = {each.name: _TYPES[each.name] for each in fields(Provenance)}
+        entries["provenance"] = Provenance(**typed("provenance.", entries["provenance"], known))
+        return cls(**entries)
+
+
+_TYPES: dict[str, type] = {
+    "kind": str,
+    "parameters": dict,
+    "min_range_m": float,
+    "max_range_m": float,
+    "map_origin_m": list,
+    "provenance": dict,
+    "tile_m": float,
+    "origin_m": list,
+    "sensor": str,
+    "log": str,
+    "n_beams": int,
+    "hedgerow": str,
+}
+
+
+def typed(where: str, content: Mapping[str, Any], types: Mapping[str, type]) -> dict[str, Any]:
+    """Return the entries of a mapping that must have exactly these keys and types; whole numbers pass as floats.
+
+    Raises:
+        InputError: one is missing, unknown, or of another type; names it.
+    """
+    for name in content:
+        if name not in types:
+            raise InputError(f"{where}{name}", "unknown; leave it out or mend its name")
+    entries: dict[str, Any] = {}
+    for name, kind in types.items():
+        if name not in content:
+            raise InputError(f"{where}{name}", "missing")
+        value = content[name]
+        if kind is float and type(value) is int:
+            value = float(value)
+        if type(value) is not kind:
+            raise InputError(f"{where}{name}", f"expected {_SAID[kind]}, found {value!r}")
+        entries[name] = value
+    return entries
+
+
+_SAID = {str: "text", float: "a number", int: "a whole number", list: "a list", dict: "a section"}
+
+
+def _position(name: str, value: Any) -> Position:
+    numbers = [float(number) for number in value if isinstance(number, int | float)]
+    if len(numbers) != 3 or len(value) != 3 or not np.isfinite(numbers).all():
+        raise InputError(name, f"expected three finite numbers, found {value}")
+    return numbers[0], numbers[1], numbers[2]
+
+
+def plain(name: str, value: Any) -> Any:
+    """Return a value as TOML can hold it: NumPy's numbers as Python's, entries of mappings that are None left out.
+
+    Args:
+        name: what to call it in the error.
+        value: text, numbers, truth values, and lists and mappings of those.
+
+    Raises:
+        InputError: something else is in it, a key is no text, or a whole number is too large.
+    """
+    if isinstance(value, np.generic):
+        return plain(name, cast("Any", value.item()))
+    if isinstance(value, Mapping):
+        pairs = cast("Mapping[object, Any]", value).items()
+        wrong = [key for key, _ in pairs if not isinstance(key, str)]
+        if wrong:
+            raise InputError(name, f"the key {wrong[0]!r} is no text")
+        return {str(key): plain(f"{name}.{key}", entry) for key, entry in pairs if entry is not None}
+    if isinstance(value, list | tuple):
+        return [plain(f"{name}[{index}]", entry) for index, entry in enumerate(cast("list[Any]", value))]
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise InputError(name, f"{value} does not fit into 64 bits")
+    if isinstance(value, str | bool | int | float):
+        return value
+    found = type(cast("object", value)).__name__
+    raise InputError(name, f"{found} does not fit into TOML; use text, numbers, lists or mappings")

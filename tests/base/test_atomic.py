@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files and folders appear complete or not at all, and never at the cost of something else."""
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from hedgerow.base.atomic import atomic_file, atomic_folder, require_place
+from hedgerow.errors import FileError
+
+FAILURES = [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt(), RuntimeError("bug")]
+
+
+@pytest.mark.parametrize("durable", [False, True])
+def test_file_appears_when_the_block_ends(tmp_path, durable):
+    with atomic_file(tmp_path / "a.txt", durable=durable) as temporary:
+        temporary.write_text("new")
+        assert temporary.parent == tmp_path
+        assert not (tmp_path / "a.txt").exists()
+    assert (tmp_path / "a.txt").read_text() == "new"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: type(failure).__name__)
+def test_failure_leaves_the_old_file(tmp_path, failure):
+    (tmp_path / "a.txt").write_text("old")
+    expected = FileError if isinstance(failure, OSError) else type(failure)
+    with pytest.raises(expected), atomic_file(tmp_path / "a.txt") as temporary:
+        temporary.write_text("half")
+        raise failure
+    assert (tmp_path / "a.txt").read_text() == "old"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: type(failure).__name__)
+@pytest.mark.parametrize("old", [False, True])
+def test_failure_leaves_the_old_folder(tmp_path, failure, old):
+    if old:
+        (tmp_path / "a").mkdir()
+        (tmp_path / "a" / "x.part").write_text("old")
+    expected = FileError if isinstance(failure, OSError) else type(failure)
+    with pytest.raises(expected), atomic_folder(tmp_path / "a", replaces=["*.part"]) as temporary:
+        (temporary / "x.part").write_text("half")
+        (temporary / "deep").mkdir()
+        raise failure
+    assert [path.relative_to(tmp_path) for path in tmp_path.rglob("*.*")] == ([Path("a/x.part")] if old else [])
+    assert len(list(tmp_path.iterdir())) == old
+
+
+@pytest.mark.parametrize("durable", [False, True])
+def test_folder_is_replaced_as_a_whole(tmp_path, durable):
+    for names in (["1.part", "2.part"], ["3.part"]):
+        with atomic_folder(tmp_path / "a", replaces=["*.part"], durable=durable) as temporary:
+            for name in names:
+                (temporary / name).write_text(name)
+        assert sorted(path.name for path in (tmp_path / "a").iterdir()) == names
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_old_folder_comes_back_if_the_last_rename_fails(tmp_path, monkeypatch):
+    with atomic_folder(tmp_path / "a", replaces=[]) as temporary:
+        (temporary / "old.txt").write_text("old")
+    rename = Path.rename
+
+    def failing(self, target):
+        if self.name.endswith(".part"):
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", failing)
+    replacing = atomic_folder(tmp_path / "a", replaces=["old.txt"])
+    with pytest.raises(FileError, match="Permission denied"), replacing as temporary:
+        (temporary / "new.txt").write_text("new")
+    assert (tmp_path / "a" / "old.txt").read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_folder_that_holds_other_things_is_never_replaced(tmp_path):
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.tex").write_text("years of work")
+    message = r"thesis: the folder holds other things \(chapter.tex\); choose another name"
+    with pytest.raises(FileError, match=message), atomic_folder(tmp_path / "thesis", replaces=["part-*.parquet"]):
+        pass
+    assert (tmp_path / "thesis" / "chapter.tex").read_text() == "years of work"
+
+
+def test_a_link_stays_and_its_target_is_replaced(tmp_path):
+    (tmp_path / "real.txt").write_text("old")
+    (tmp_path / "link.txt").symlink_to(tmp_path / "real.txt")
+    with atomic_file(tmp_path / "link.txt") as temporary:
+        temporary.write_text("new")
+    assert (tmp_path / "link.txt").is_symlink()
+    assert (tmp_path / "real.txt").read_text() == "new"
+
+
+def test_missing_parent_and_wrong_kind_are_refused(tmp_path):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(FileError, match="no/such does not exist; create it first"):
+        atomic_file(tmp_path / "no" / "such" / "a.txt").__enter__()
+    with pytest.raises(FileError, match="folder: is a folder; give the name of a file"):
+        atomic_file(tmp_path / "folder").__enter__()
+    with pytest.raises(FileError, match="file: is a file; give the name of a folder"):
+        atomic_folder(tmp_path / "file", replaces=[]).__enter__()
+
+
+def test_a_place_that_cannot_be_written_is_refused_beforehand(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FileError, match="is a file"):
+        require_place(tmp_path / "file", folder=True)
+    (tmp_path / "file").unlink()
+    require_place(tmp_path / "new.txt")
+    require_place(tmp_path, folder=True)
+    with pytest.raises(FileError, match="does not exist"):
+        require_place(tmp_path / "none" / "new.txt")
+    with pytest.raises(FileError, match="is a folder"):
+        require_place(tmp_path)
+
+    def refuse(*_):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setattr(Path, "touch", refuse)  # root may write everywhere
+    with pytest.raises(FileError, match=r"new\.txt: cannot write \(Permission denied\)"):
+        require_place(tmp_path / "new.txt")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Progress of long work: the running stage is always in sight, and nothing is shown where nobody watches."""
+
+import io
+import re
+
+from rich.console import Console
+
+from hedgerow.base.progress import counted, of_beams, one, stage_bar
+
+
+def shown(n_stages, terminal=True):
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=terminal, width=60, height=8)
+    live = ""
+    with stage_bar(console) as done:
+        for number in range(n_stages):
+            for amount in (0, 5, 10):
+                done(f"pass {number} of {n_stages}, held-out -log L [{number}.5], and so on and so forth", amount, 10)
+            live = out.getvalue()
+    return live, re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", out.getvalue())
+
+
+def test_every_stage_leaves_one_line_and_the_last_is_in_sight():
+    live, text = shown(30)
+    lines = [line.strip() for line in text.replace("\r", "\n").splitlines()]
+    over = [line for line in lines if re.match(r"\d+\.\d s ", line)]
+    assert [re.findall(r"pass (\d+)", line)[:1] for line in over] == [[str(number)] for number in range(30)]
+    assert "[29.5]" in text  # not taken for markup
+    assert " 0 % " in text  # a long name does not cut it off
+    assert "pass 29" in live  # though the window has eight lines
+
+
+def test_nothing_is_shown_where_nobody_watches():
+    assert shown(3, terminal=False)[1] == ""
+
+
+def test_progress_counts_beams_after_each_sweep():
+    events = []
+    for sweep in counted(["aaa", "", "bb"], events.append):
+        events.append(sweep)
+    assert events == ["aaa", 3, "", 3, "bb", 5]
+
+
+def test_progress_counts_things_and_the_beams_that_they_stand_for():
+    events = []
+    assert list(counted("abc", of_beams(events.append, 100, 3), one)) == ["a", "b", "c"]
+    assert events == [33, 66, 100]
+
+
+def test_nobody_has_to_watch():
+    assert of_beams(None, 100, 3) is None
+    assert list(counted(["a"], None)) == ["a"]

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""hedgerow calibrate, in a process of its own."""
+
+import numpy as np
+import pytest
+from cli_runner import assert_refused, run
+
+import hedgerow as hr
+from hedgerow.pulse.vegetation import VegetationSettings
+from hedgerow.world import LearnedWorld, Triangles
+
+
+@pytest.fixture
+def drive(tmp_path):
+    """A hedge 20 m ahead that scatters by 0.5 m, seen by four rings."""
+    ring, column = (a.ravel() for a in np.meshgrid(range(4), range(200), indexing="ij"))
+    azimuth = np.radians(0.2 * (column - 100))
+    directions = np.stack([np.cos(azimuth), np.sin(azimuth), 0.05 * (ring - 1.5)], axis=1)
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    log = hr.Log.from_arrays(
+        origins=(0, 0, 0),
+        directions=directions,
+        ranges=np.random.default_rng(0).normal(20, 0.5, len(ring)),
+        rings=ring,
+        labels=np.full(len(ring), 70),
+        max_range_m=100,
+    )
+    hr.write_log(log, tmp_path / "drive.parquet")
+    return tmp_path / "drive.parquet"
+
+
+def test_calibrate_prints_a_table_and_writes_settings(drive, tmp_path):
+    done = run("calibrate", "vegetation", drive, "--label", 70, "-o", tmp_path / "hedge.toml")
+    assert done.returncode == 0, done.stderr
+    assert "measured" in done.stdout and "800" in done.stdout and "nothing was simulated" in done.stdout
+    settings = VegetationSettings.load(tmp_path / "hedge.toml")
+    assert settings.labels == (70,)
+    assert isinstance(settings.sigma_m, float)
+    assert abs(settings.sigma_m - 0.5) < 0.08  # five standard errors of 800 returns, 0.5 / sqrt(1600) each, and a bit
+
+
+def test_calibrate_takes_a_box_and_subtracts_a_scene(drive, tmp_path):
+    wall = np.array([[[19.5, -90, -90], [19.5, 90, -90], [19.5, 0, 200]]])
+    LearnedWorld(Triangles.plain(wall), kind="wall", max_range_m=100.0).save(tmp_path / "hedge.world")
+    done = run("calibrate", "vegetation", drive, "--box", 0, -9, -5, 30, 9, 5, "--scene", tmp_path / "hedge.world")
+    assert done.returncode == 0, done.stderr
+    assert "simulated" in done.stdout and "beam by beam" in done.stdout
+
+
+def test_calibrate_refuses_bad_input_with_one_sentence(drive, tmp_path):
+    command = ("calibrate", "vegetation")
+    assert_refused(run(*command, tmp_path / "none.parquet", "--label", 70), "none.parquet", "no such file")
+    assert_refused(run(*command, drive), "--box, --label")
+    assert_refused(run(*command, drive, "--box", 0, 0, 0, 1, 1, "nan"), "box")
+    assert_refused(run(*command, drive, "--label", 70, "--scene", tmp_path), "no scene file", ".toml")
+    assert_refused(run(*command, drive, "--label", 70, "--scene", tmp_path, "--simulated", drive), "not both")
+    refused = run(*command, drive, "--label", 99, "-o", tmp_path / "out.toml")
+    assert_refused(refused, "no first return has a label among 99")
+    assert not (tmp_path / "out.toml").exists()

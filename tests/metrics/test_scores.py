@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scores as tables and JSON."""
+
+import json
+from io import StringIO
+
+import numpy as np
+import pytest
+from known_logs import NormalWorld, drive, log_of, random_ranges, with_ranges
+from rich.console import Console
+
+from hedgerow import InputError
+from hedgerow.metrics import compare
+from hedgerow.metrics.catalogue import Value
+from hedgerow.metrics.scores import score_table
+
+
+def marks(key, *values):
+    [row] = score_table({str(i): {key: Value(value, 10)} for i, value in enumerate(values)}).rows
+    return [cell.mark for cell in row.cells]
+
+
+def test_the_best_is_bold_and_the_worst_italic():
+    assert marks("hits_found", 0.993, 0.985, 0.998, 0.959) == ["", "", "best", "worst"]
+    assert marks("sweep_distance_m", 0.15, 0.81, 0.12) == ["", "worst", "best"]
+
+
+def test_what_looks_equal_is_equally_good():
+    assert marks("hits_found", 0.99801, 0.99799, 0.959) == ["best", "best", "worst"]
+    assert marks("hits_found", 0.5, 0.5, 0.5) == ["", "", ""]
+
+
+def test_two_have_a_best_but_no_worst():
+    assert marks("nll", 1.0, 2.0) == ["best", ""]
+
+
+def test_undefined_values_are_neither():
+    assert marks("nll", None, 2.0, 1.0, 3.0) == ["", "", "best", "worst"]
+
+
+def test_sizes_without_a_better_way_are_not_marked():
+    assert marks("elements", 1.0, 2.0, 3.0) == ["", "", ""]
+
+
+def test_units_are_shown_and_numbers_grouped():
+    table = score_table({"a": {"sweep_distance_m": Value(12.3456, 1_234_567), "elements": Value(154586.0)}})
+    assert [(row.label, row.cells[0].text, row.rests_on) for row in table.rows] == [
+        ("Sweep to sweep, worse way [cm]", "1,234.56", "1,234,567 returns"),
+        ("Elements", "154,586", ""),
+    ]
+
+
+def test_markdown_marks_best_and_worst_and_escapes_bars():
+    table = score_table({name: {"f1": Value(v, n)} for name, v, n in (("a|b", 0.1, 5), ("c", 0.2, 7), ("d", 0.3, 7))})
+    assert table.to_markdown().splitlines() == [
+        "|  | a\\|b | c | d | of |",
+        "| --- | ---: | ---: | ---: | ---: |",
+        "| F1 of hits | *0.100* | 0.200 | **0.300** | 5 to 7 beams |",
+    ]
+
+
+def test_html_escapes_names():
+    html = score_table({"<script>": {"f1": Value(0.1, 5)}}).to_html()
+    assert "<script>" not in html
+    assert "&lt;script&gt;" in html
+
+
+def test_rich_prints_every_row():
+    out = StringIO()
+    Console(width=200, file=out).print(compare(drive(), drive()).table().to_rich())
+    text = out.getvalue()
+    assert "Hits found [%]" in text and "100.0" in text and "1,800 beams" in text
+
+
+def test_json_has_every_metric_and_no_nan():
+    real = drive(1)
+    empty = with_ranges(real, np.full(len(real), np.inf))
+    both = compare(real, {"normal": NormalWorld(20, 3), "empty": empty})
+    found = json.loads(both.to_json(), parse_constant=lambda text: pytest.fail(f"JSON holds {text}"))
+    assert found["empty"]["metrics"]["cloud_distance_m"]["value"] is None
+    assert found["normal"]["metrics"]["nll"] == {"value": both["normal"]["nll"], "n": 1800}
+    assert found["normal"]["settings"]["range_step_m"] == 0.002
+    assert (
+        sum(found["normal"]["range_histogram"]["real"]) + found["normal"]["range_histogram"]["real_no_return"] == 1800
+    )
+
+
+def test_notes_name_the_simulations_they_hold_for():
+    real = drive(2)
+    both = compare(real, {"world": NormalWorld(20, 3), "log": with_ranges(real, random_ranges(np.random, len(real)))})
+    assert sum(note.startswith("log: no likelihood") for note in both.notes) == 1
+    assert sum(note.startswith("world: -log L has a floor") for note in both.notes) == 1
+
+
+def test_unknown_names_are_refused():
+    both = compare(log_of([20.0]), {"normal": NormalWorld()})
+    with pytest.raises(InputError, match="no simulation 'voxel'; there are normal"):
+        both["voxel"]
+    with pytest.raises(InputError, match="no metric 'entropy'"):
+        both["normal"]["entropy"]
+
+
+def test_scores_cannot_be_changed():
+    scores = compare(log_of([20.0]), NormalWorld())
+    with pytest.raises(AttributeError):
+        scores.n_beams = 3  # pyright: ignore[reportAttributeAccessIssue]  # wrong on purpose
