@@ -31,7 +31,7 @@ def sensor():
 
 @cache
 def courtyard():
-    """The shipped scene (003 section 3.5.1), how long it took to build, and the memory that it took [s], [bytes]."""
+    """The shipped scene (Goodin 2018 §3.5.1), how long it took to build, and the memory that it took [s], [bytes]."""
     before, start = memory_bytes(), time.perf_counter()
     site = load_site("courtyard")
     site.scene.build()
@@ -94,8 +94,8 @@ def results():
     real_time = f"{n / fire_s / per_s:.2f} times real time of {per_s / 1e6:.2f} M pulses/s"
     yield Result(f"hdl-64e, {SUB_RAYS} sub-rays, {THREADS} threads", f"{n / fire_s / 1e6:.2f} M pulses/s", "", None)
     yield Result("", real_time, "", None)
-    # 003 section 3.3: 40 processors for 1.3 times real time of a million pulses per second.
+    # Goodin 2018 §3.3: 40 processors for 1.3 times real time of a million pulses per second.
     core_for_core = (n / fire_s / THREADS) / (1.3e6 / 40)
-    yield Result("  per core, against 003's 40 processors", f"{core_for_core:.1f} times", "", None)
+    yield Result("  per core, against the 40 processors of Goodin 2018", f"{core_for_core:.1f} times", "", None)
     yield Result("  building it", f"{build_s:.1f} s, {scene_bytes / 1e9:.2f} GB", "", None)
     yield Result("  the same, full waveform", f"{n / waveform_s / 1e6:.2f} M pulses/s", "", None)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cost of a pulse as the courtyard grows to more than 600 million triangles; draws out/growth.png.
 
-Triangles grow in two ways: more plants, as in 003 section 3.6, which also puts more edges in the way of a beam; and the
-same plants in finer meshes, where nothing but the number of triangles changes.
+Triangles grow in two ways: more plants, as in Goodin 2018 §3.6, which also puts more edges in the way of a beam; and
+the same plants in finer meshes, where nothing but the number of triangles changes.
 """
 
 from pathlib import Path
@@ -44,7 +44,7 @@ def results():
         for changes in sizes:
             triangles, cost_us, took_bytes = measured(changes)
             curves[name].append((triangles, cost_us))
-            large = triangles > 604e6  # 003 section 3.6
+            large = triangles > 604e6  # Goodin 2018 §3.6
             detail = f"{cost_us:.2f} us per pulse, {took_bytes / 1e9:.2f} GB"
             met = took_bytes < MOST_BYTES if large else None
             yield Result(f"{name}: {triangles / 1e6:.1f} M triangles", detail, "< 8 GB" if large else "", met)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A voxel world from more than 80 million points, as in 000 §6.4: 400 m of travel, from a Parquet log on the disk.
+"""A voxel world from more than 80 million points, as in Browning 2012 §6.4: 400 m of travel, from a Parquet log on the
+disk.
 
     python benchmarks/large_scale.py [SWEEPS]
 

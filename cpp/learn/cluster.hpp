@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Top-down clustering of points: K-means, again within each cluster, until clusters are small (000 section 3.3.3, after
-// Kalaiah and Varshney, 2005).
+// Top-down clustering of points: K-means, again within each cluster, until clusters are small (Browning 2012 §3.3.3,
+// after Kalaiah and Varshney, 2005).
 //
 // Points are first put into an order of their own (along a Morton curve), and random numbers are keyed by the path from
 // the root to a cluster. So the clusters depend neither on the order of the input nor on the number of threads.
+// Equations: docs/models.md §8.
 #pragma once
 
 #include <cstddef>

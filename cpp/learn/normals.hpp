@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The shape of the neighbourhood of each point: robust normals, eigenvalues, smoothed scores.
+// Equations: docs/models.md §10 and §12.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,7 @@ struct Bilateral {
     float score_range;
 };
 
-// Scores averaged over neighbours with weights that fall with distance and with difference (000 eq. 7 and 8).
+// Scores averaged over neighbours with weights that fall with distance and with difference (Browning 2012 eq. 7 and 8).
 void smooth_scores(std::span<const double> position_m, std::span<const float> score, const Bilateral& filter,
                    int threads, std::span<float> smoothed);
 

@@ -6,6 +6,7 @@
 //     -log((1 - e) sum_i w_i N(r; t_i, sigma_i^2) + e / (max - min)) + a sum_i w_i E|range_i - r| + b P(no return),
 // a missing one -log((1 - e) P(no return) + e) + c P(return). Every term is linear in the w_i but for the logarithm, so
 // one sweep from the far end to the near end gives all derivatives.
+// Equations: docs/models.md §14.
 #pragma once
 
 #include <cstdint>

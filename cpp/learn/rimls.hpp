@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Robust implicit moving least squares (Oztireli, Guennebaud and Gross 2009): the signed distance of a place from a
 // surface through points with normals, positive on the side the normals point to.
+// Equations: docs/models.md §10.
 #pragma once
 
 #include <cmath>

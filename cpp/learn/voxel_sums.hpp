@@ -5,6 +5,7 @@
 // micrometre for 0.3 m, less than a float32 range can tell apart). Whole sums are exact, so it does not matter how a
 // log is cut, in which order parts are merged, or how many threads there are; and large offsets such as UTM cannot
 // cancel. Intensities are summed in float64, in a fixed order for a given log.
+// Equations: docs/models.md §7.
 #pragma once
 
 #include <array>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pulses with width: each is traced as a stencil of sub-rays, whose light the receiver turns into returns (003 §3.2).
+// Pulses with width: each is traced as a stencil of sub-rays, whose light the receiver turns into returns (Goodin 2018
+// §3.2).
 //
 // Sub-rays are packed by pulse, and pulses by ring: a packet of eight holds neighbouring sub-rays of one pulse or two.
 // Coins are keyed by (seed, pulse, sub-ray, element), so every sub-ray passes permeable elements on its own.

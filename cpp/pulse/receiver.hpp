@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The receiver: from the light of one pulse's sub-rays to its returns (003 §3.2.3).
+// The receiver: from the light of one pulse's sub-rays to its returns (Goodin 2018 §3.2.3).
 //
-// The receiver adds up light over a window as long as the cutoff. Where the window lies depends on the mode (003
-// Fig. 2): it begins with the nearest light (first), ends with the farthest (last), or holds the most (strongest).
-// Its range is the mean over its light, its intensity the sum. A window below the threshold is not seen, the next one
-// may be. Windows only ever move to the right from first to strongest to last, and so do their means: these three can
-// never change places.
+// The receiver adds up light over a window as long as the cutoff. Where the window lies depends on the mode
+// (Goodin 2018 Fig. 2): it begins with the nearest light (first), ends with the farthest (last), or holds the most
+// (strongest). Its range is the mean over its light, its intensity the sum. A window below the threshold is not seen,
+// the next one may be. Windows only ever move to the right from first to strongest to last, and so do their means:
+// these three can never change places.
+// Equations: docs/models.md §18.
 #pragma once
 
 #include <array>

@@ -3,6 +3,7 @@
 //
 // Time is told as range: one sample of period T lies c T / 2 behind the one before. Sample k is at k steps, whatever
 // the light, as if the clock started with the pulse.
+// Equations: docs/models.md §19.
 #pragma once
 
 #include <cstddef>

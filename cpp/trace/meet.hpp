@@ -4,6 +4,7 @@
 // Elements pass or stop a ray independently and the first one that stops it makes the return. The coin of each
 // element can therefore be thrown when the traversal meets it, in any order, and Embree's closest-hit search
 // returns the right element with the right probability.
+// Equations: docs/models.md §3.
 #pragma once
 
 #include <algorithm>

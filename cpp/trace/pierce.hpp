@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every element along a ray, nearest first, and what follows from that: counting, likelihood.
+// Equations: docs/models.md §6.
 #pragma once
 
 #include <algorithm>

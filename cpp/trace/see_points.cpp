@@ -55,7 +55,7 @@ void run_bounds(const RTCBoundsFunctionArguments* arguments) {
     out.upper_x = high[0], out.upper_y = high[1], out.upper_z = high[2];
 }
 
-// Compares one point with what eight rays have found; equation numbers are those of 000.
+// Compares one point with what eight rays have found; equation numbers are those of Browning 2012.
 void compare(const PointCloud::Place& place, const int* valid, RTCRay8& ray, Glance& glance) {
     const bool by_range = glance.by_range;
 #pragma omp simd

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Remembered points: which of them a beam sees (000 section 4.2).
+// Remembered points: which of them a beam sees (Browning 2012 §4.2).
 //
 // A beam sees the points whose distance from its line is below a reach. Points lie along a Morton curve, and Embree
 // holds a box around each run of two. Measured on 4 M points of a site: a box each takes 107 bytes per point in Embree
 // and traces 6 M beams/s, runs of two 43 bytes and 3.5 M/s, of four 21 bytes and 1.3 M/s.
+// Equations: docs/models.md §4.
 #pragma once
 
 #include <cstdint>

@@ -47,7 +47,7 @@ def bushes(seed=0):
 
 
 def slow_scatter(log, rows, window_rad):
-    """Every pair of returns, straight from the words of 004."""
+    """Every pair of returns, straight from the words of Mattes 2021."""
     differences, scaled, pairs = [], [], 0
     for i in rows:
         near = [
@@ -107,7 +107,8 @@ def test_white_noise_is_recovered_whatever_the_window():
         # A deviation of n independent numbers has the standard error s / sqrt(2 n); neighbours share some: twice that.
         assert_allclose(found.sigma_m, 0.5, atol=5 * 2 * 0.5 / np.sqrt(2 * n))
     narrow = calibrate(log, PICK, window_rad=float(np.radians(0.3))).measured
-    assert_allclose(narrow.variance_m2, 0.25 * 1.5, rtol=0.05)  # as 004 measures, with two neighbours: half again
+    # as Mattes 2021 measures, with two neighbours: half again
+    assert_allclose(narrow.variance_m2, 0.25 * 1.5, rtol=0.05)
 
 
 def test_what_was_put_into_a_rough_scene_comes_out_again():
@@ -137,7 +138,7 @@ def test_a_simulated_log_serves_like_the_scene_and_other_beams_give_no_offset():
     assert by_log == by_scene
     other = hr.Beams.trusted(beams.columns() | {"origin_m": beams.origin_m + np.array([0.5, 0, 0])})
     elsewhere = calibrate(log, PICK, simulated=world.fire(other))
-    assert elsewhere.offset is None and abs(elsewhere.mean_m) < 0.1  # 004's mean cannot see the 0.4
+    assert elsewhere.offset is None and abs(elsewhere.mean_m) < 0.1  # the mean of Mattes 2021 cannot see the 0.4
     assert any("always near 0" in note for note in elsewhere.notes)
     longer = calibrate(log.select(sweep=0), PICK, simulated=world.fire(other))
     assert longer.simulated == elsewhere.simulated

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The calibration on a real recording, where the data is at hand: hedges scatter as 004 says, a road does not."""
+"""The calibration on a real recording, where the data is at hand: hedges scatter as Mattes 2021 says, a road does
+not."""
 
 import importlib.util
 from pathlib import Path
@@ -37,7 +38,7 @@ def log():
 def test_hedges_scatter_by_some_decimetres_to_a_metre_about_zero(log, box):
     found = calibrate(log, Selection(box_m=box))
     assert found.measured.n > 2000
-    # 004 found 1.6 m² on its bushes, of which 0.6 by shape alone; these are trimmed along a road.
+    # Mattes 2021 found 1.6 m² on its bushes, of which 0.6 by shape alone; these are trimmed along a road.
     assert 0.2 < found.measured.variance_m2 < 1.6
     assert abs(found.measured.mean_m) < 0.05
 

@@ -74,7 +74,7 @@ def test_sphericalness_is_the_smallest_eigenvalue_over_the_sum():
 
 
 def classify_slowly(points, chosen):
-    """The definition (000 eq. 7 and 8), pair by pair."""
+    """The definition (Browning 2012 eq. 7 and 8), pair by pair."""
     distance = np.linalg.norm(points[:, None] - points, axis=2)
     score = np.full(len(points), chosen.default_score)
     for i, near in enumerate(distance <= chosen.radius_m):

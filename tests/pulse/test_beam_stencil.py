@@ -45,7 +45,7 @@ def test_nine_sub_rays_are_a_centre_and_a_ring_or_three_rows_of_three():
 def test_the_papers_nine_lie_on_its_circle():
     points = make_stencil("circular", 9, "paper").points
     np.testing.assert_allclose(np.sort(np.hypot(*points.T)), [0] + [np.sqrt(2) / 4] * 8, atol=FLOAT32)
-    # That is why it is not the default: 003's circle has 2/9 of the second moments of the spot.
+    # That is why it is not the default: the circle of Goodin 2018 has 2/9 of the second moments of the spot.
     assert (points**2).sum() / 9 == pytest.approx(2 / 9 * 0.5, abs=FLOAT32)
 
 
@@ -100,5 +100,5 @@ def test_drawn_sub_rays_fill_the_spot_evenly_up_to_the_rim(spot):
 def test_stencils_that_do_not_exist_are_refused():
     with pytest.raises(InputError, match="sub_rays: expected 1 to 81, found 82"):
         make_stencil("circular", 82)
-    with pytest.raises(InputError, match="sampling: 003 gives numbers for 9 sub-rays of a round spot"):
+    with pytest.raises(InputError, match="sampling: Goodin 2018 gives numbers for 9 sub-rays of a round spot"):
         make_stencil("rectangular", 9, "paper")

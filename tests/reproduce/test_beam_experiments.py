@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The experiments of 003 in small: the same conclusions, with fewer pulses."""
+"""The experiments of Goodin 2018 in small: the same conclusions, with fewer pulses."""
 
 import numpy as np
 import pytest

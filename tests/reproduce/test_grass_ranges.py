@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Closed forms of ranges in grass (003 eqs. 2 to 5)."""
+"""Closed forms of ranges in grass (Goodin 2018 eqs. 2 to 5)."""
 
 import numpy as np
 import pytest

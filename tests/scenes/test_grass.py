@@ -90,7 +90,7 @@ def test_tufts_do_not_change_the_density_and_stay_in_the_patch():
 
 
 def test_the_parameters_of_the_courtyard_give_its_triangles():
-    # 003 section 3.5.1: nearly 2 million blades on 300 m by 300 m and 191 M triangles in all.
+    # Goodin 2018 §3.5.1: nearly 2 million blades on 300 m by 300 m and 191 M triangles in all.
     mesh = patch("blade-grass", density_per_m2=22, segments=22, folded=True)
     blades = len(mesh.triangles) / 88
     assert blades == pytest.approx(2200, abs=5 * np.sqrt(2200))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Encoder steps and the beam's cone (paper 002, section IV), by closed form and by statistics with fixed seeds."""
+"""Encoder steps and the beam's cone (Deschaud 2012 §IV), by closed form and by statistics with fixed seeds."""
 
 import numpy as np
 import pytest

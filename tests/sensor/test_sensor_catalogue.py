@@ -82,19 +82,19 @@ def test_wrong_rate_is_refused_with_the_possible_ones():
 
 
 @pytest.mark.parametrize(("rate_hz", "packets"), [(5, 6250), (10, 3125), (15, 2083)])
-def test_hdl_64e_fires_the_packets_of_paper_003(rate_hz, packets):
-    # 250000 / (8 w) packets of 32 in a turn, whole ones only; one in four from the lower block (003 section 3.5.2).
+def test_hdl_64e_fires_the_packets_of_goodin_2018(rate_hz, packets):
+    # 250000 / (8 w) packets of 32 in a turn, whole ones only; one in four from the lower block (Goodin 2018 §3.5.2).
     sensor = Sensor.named("hdl-64e", rate_hz)
     assert sensor.pulses_per_sweep == 32 * packets
     assert sensor.pulses_per_sweep == {5: 200_000, 10: 100_000, 15: 66_656}[rate_hz]
     lower = sensor.pattern.ring < 32
     assert lower.sum() == 32 * (packets // 4)
-    # "about 10^6 points per second" (003 section 3.3)
+    # "about 10^6 points per second" (Goodin 2018 §3.3)
     assert_allclose(sensor.pulses_per_sweep / sensor.sweep_s, 1e6, rtol=2e-4)
 
 
 @pytest.mark.parametrize("rate_hz", [5, 7.5, 10, 15])
-def test_hdl_64e_steps_follow_equations_6_and_7_of_paper_003(rate_hz):
+def test_hdl_64e_steps_follow_equations_6_and_7_of_goodin_2018(rate_hz):
     pattern = Sensor.named("hdl-64e", rate_hz).pattern
     upper = np.rad2deg(-pattern.rotor_rad[pattern.ring == 63])
     lower = np.rad2deg(-pattern.rotor_rad[pattern.ring == 0])
@@ -107,8 +107,8 @@ def test_hdl_64e_steps_follow_equations_6_and_7_of_paper_003(rate_hz):
 
 @pytest.mark.parametrize(("rate_hz", "published"), [(5, 266_667), (10, 133_333), (15, 88_889)])
 def test_hdl_64e_s2_fires_the_published_points_per_turn(rate_hz, published):
-    # 1.333 million per second (paper 002: 1.33) over the rate. A turn has whole cycles of 64 pulses here, so up to one
-    # cycle is missing.
+    # 1.333 million per second (Deschaud 2012: 1.33) over the rate. A turn has whole cycles of 64 pulses here, so up to
+    # one cycle is missing.
     pulses = Sensor.named("hdl-64e-s2", rate_hz).pulses_per_sweep
     assert published - 64 < pulses <= published
     assert pulses % 64 == 0
@@ -117,7 +117,7 @@ def test_hdl_64e_s2_fires_the_published_points_per_turn(rate_hz, published):
 @pytest.mark.parametrize(
     ("name", "published_per_s"),
     [
-        ("hdl-64e-s2", 1.333e6),  # paper 002: 1.33 million
+        ("hdl-64e-s2", 1.333e6),  # Deschaud 2012: 1.33 million
         ("hdl-32e", 694_444),  # 32 per 46.08 us, "about 700,000"
         ("vlp-16", 289_352),  # 16 per 55.296 us, "about 300,000"
         ("vlp-32c", 578_704),  # 32 per 55.296 us, "about 600,000"
@@ -175,7 +175,7 @@ def test_planar_scanners_have_one_ring():
         assert Sensor.named(name).n_rings == 1
 
 
-def test_figures_of_paper_003_are_in_the_catalogue():
+def test_figures_of_goodin_2018_are_in_the_catalogue():
     hdl32, lms = Sensor.named("hdl-32e").config, Sensor.named("lms-291").config
     assert (hdl32.range.min_m, hdl32.range.max_m, hdl32.beam.spot) == (1.0, 70.0, "rectangular")  # Table 2
     assert (hdl32.beam.divergence_horizontal_mrad, hdl32.beam.divergence_vertical_mrad) == (3.3, 0.7)

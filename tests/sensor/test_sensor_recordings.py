@@ -61,7 +61,7 @@ def test_hdl_64e_s2_azimuth_offsets_have_kittis_order_and_sign():
         assert np.corrcoef(ours[block], shift_deg[block])[0, 1] > 0.97
 
 
-def test_hdl_64e_of_paper_003_differs_from_kitti_as_documented():
+def test_hdl_64e_of_goodin_2018_differs_from_kitti_as_documented():
     # evenly spread elevations instead of 1/3 and 1/2 degree steps: up to 2.8 degrees off in the middle
     kitti = np.rad2deg(np.load(DATA / "kitti_0005" / "calib.npz")["elev"])
     error = np.abs(ring_elevations_deg("hdl-64e")[::-1] - kitti)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hits and passes per element, by the rules of 000 §3.3, and the permeability that follows from them."""
+"""Hits and passes per element, by the rules of Browning 2012 §3.3, and the permeability that follows from them."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which point a beam sees (000 §4.2), against the formulas written down plainly in float64."""
+"""Which point a beam sees (Browning 2012 §4.2), against the formulas written down plainly in float64."""
 
 from itertools import pairwise
 

@@ -19,7 +19,7 @@ from hedgerow.sensor import Sensor
 from hedgerow.simulate import fire_sweep
 from hedgerow.world import World
 
-# A skid-steered vehicle: how it follows a path, moves, and stands on the ground (the robot of 003 §3.5.3).
+# A skid-steered vehicle: how it follows a path, moves, and stands on the ground (the robot of Goodin 2018 §3.5.3).
 #
 # Two sides with one speed each: v = (right + left) / 2, yaw rate = (right - left) / track, no side faster than the
 # vehicle's maximum; so it slows down in turns and can turn on the spot. It steers by pure pursuit (Coulter 1992): along
@@ -31,7 +31,7 @@ Ground = Callable[[NDArray[np.float64], NDArray[np.float64]], ArrayLike]
 
 
 class VehicleSettings(StrictParameters):
-    """A passenger-sized vehicle; 003 gives only its speed."""
+    """A passenger-sized vehicle; Goodin 2018 gives only its speed."""
 
     max_speed_mps: Positive = 2.0
     """Speed of the faster side at most."""
@@ -143,7 +143,7 @@ def _unit(vector: NDArray[np.float64]) -> NDArray[np.float64]:
     return vector / np.linalg.norm(vector)
 
 
-# A robot finds its way through a world it sees by lidar alone: the closed loop of 003 §3.5.3.
+# A robot finds its way through a world it sees by lidar alone: the closed loop of Goodin 2018 §3.5.3.
 #
 # Step after step the vehicle drives, the sensor's sweeps that ended meanwhile are fired from the poses of their pulses
 # (rolling shutter), their points go into the cost grid, and now and then A* plans anew over all that is known by then.
@@ -154,7 +154,7 @@ def _unit(vector: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 class NavigationSettings(StrictParameters):
-    """The robot and its task; defaults as in 003 where it says."""
+    """The robot and its task; defaults as in Goodin 2018 where it says."""
 
     grid: GridSettings = GridSettings()
     """The cost grid."""

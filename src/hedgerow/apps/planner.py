@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cost maps from returns, and paths through them."""
+"""Cost maps from returns, and paths through them.
+
+Equations: docs/models.md §29.
+"""
 
 from heapq import heappop, heappush
 from typing import Literal, NamedTuple
@@ -12,12 +15,12 @@ from hedgerow.base import arrays
 from hedgerow.base.parameters import NotNegative, Positive, StrictParameters
 from hedgerow.errors import InputError
 
-# CostGrid: what lidar points say about where a vehicle can drive; the cost map of 003 §3.5.3.
+# CostGrid: what lidar points say about where a vehicle can drive; the cost map of Goodin 2018 §3.5.3.
 #
-# Every point costs by its height h above the ground, equation (8) of 003. It prints c = max(100 h / h_max, 100), which
-# would be 100 or more everywhere; the text and Fig. 10 ("black corresponds to zero cost") want the smaller of the two,
-# so c = min(100 h / h_max, 100), and 0 below the ground. A cell costs what its highest point costs. A cell without
-# points costs nothing, as in Fig. 10: the unknown is driven into, and seen from nearer by.
+# Every point costs by its height h above the ground, equation (8) of Goodin 2018. It prints c = max(100 h / h_max,
+# 100), which would be 100 or more everywhere; the text and Fig. 10 ("black corresponds to zero cost") want the smaller
+# of the two, so c = min(100 h / h_max, 100), and 0 below the ground. A cell costs what its highest point costs. A cell
+# without points costs nothing, as in Fig. 10: the unknown is driven into, and seen from nearer by.
 #
 # The paper says nothing of the vehicle's width. Here the cells within it of one that cannot be crossed (cost 100) cost
 # 100 too, but stay open: a vehicle that stands there must be able to leave. Width 0 gives the paper's map.
@@ -37,15 +40,15 @@ class GridSettings(StrictParameters):
     n_cells: int = Field(default=400, ge=2, le=4000)
     """Cells along each side."""
     max_height_m: Positive = 1.5
-    """Highest vegetation that the vehicle can cross, h_max of 003."""
+    """Highest vegetation that the vehicle can cross, h_max of Goodin 2018."""
     above: Literal["ground", "lowest"] = "ground"
-    """Heights are above the ground level that comes with the points (003: flat ground), or above the lowest point
-    around the cell: for slopes, but then a sensor that never sees the ground sees no heights."""
+    """Heights are above the ground level that comes with the points (Goodin 2018: flat ground), or above the lowest
+    point around the cell: for slopes, but then a sensor that never sees the ground sees no heights."""
     window_m: Positive = 1.5
     """How far around a cell the lowest point is looked for."""
     keep_off_m: NotNegative = 1.5
     """Nearer than this to what cannot be crossed, a cell costs 100: half of a vehicle's width, 0.9 m, and how far it
-    strays from a planned path in bends (003 says nothing of it)."""
+    strays from a planned path in bends (Goodin 2018 says nothing of it)."""
 
 
 class CostGrid:
@@ -109,7 +112,7 @@ class CostGrid:
             return np.where(self.known, np.maximum(self.highest_m - base_m, 0), np.nan)
 
     def cost(self) -> NDArray[np.float64]:
-        """Return (rows, columns) costs from 0 to 100 by equation (8) of 003; 0 where nothing is known."""
+        """Return (rows, columns) costs from 0 to 100 by equation (8) of Goodin 2018; 0 where nothing is known."""
         return np.minimum(MAX_COST * np.nan_to_num(self.height_m()) / self.settings.max_height_m, MAX_COST)
 
     def weight(self) -> NDArray[np.float64]:
@@ -163,7 +166,7 @@ class CostGrid:
         return ndimage.minimum_filter(self.lowest_m, size=2 * reach + 1, mode="nearest")
 
 
-# A* on a grid: the cheapest way between two cells (003 §3.5.3; Hart, Nilsson and Raphael 1968).
+# A* on a grid: the cheapest way between two cells (Goodin 2018 §3.5.3; Hart, Nilsson and Raphael 1968).
 #
 # Moves go to the eight neighbours. A move costs its length in cells times the mean weight of the two cells, so a way
 # costs the same both ways. A diagonal move needs both cells beside it open: a vehicle does not cut corners, and does

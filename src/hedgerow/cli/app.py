@@ -16,7 +16,7 @@ app = App(
     name="hedgerow",
     help="A lidar simulator for worlds that a laser sees partly through: grass, shrubs, trees, fences.",
     version=__version__,
-    help_epilogue="Begin with: hedgerow demo. Numbers such as 000 or 003 name papers, see docs/references.md.",
+    help_epilogue="Begin with: hedgerow demo. Papers such as Browning 2012 are listed in docs/references.md.",
     suppress_keyboard_interrupt=False,  # main says that it was interrupted
 )
 GROUPS = {

@@ -32,7 +32,7 @@ def vegetation(
     window_deg: float = 1.0,
     seed: int = 0,
 ) -> None:
-    """Measure how far vegetation scatters the ranges of a log, for the vegetation response (004 section 3.1).
+    """Measure how far vegetation scatters the ranges of a log, for the vegetation response (Mattes 2021 §3.1).
 
     The range of each return on vegetation is compared with the mean of its neighbours on the same ring. What a scene or
     a simulated log scatters by itself is subtracted, so that the rest is what the response has to add.

@@ -69,7 +69,7 @@ def fire(
     noise
         add the sensor's own range noise, range steps and drop-outs; default: to scenes, learned worlds have them
     response
-        a TOML file of hedgerow calibrate vegetation: scatters the ranges on vegetation as in 004
+        a TOML file of hedgerow calibrate vegetation: scatters the ranges on vegetation as in Mattes 2021
     seed
         of the firing: same seed, same answer
     scene_seed

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far the simulated return of a beam is from the real one, over the true hits (001 eq. 4.3).
+"""How far the simulated return of a beam is from the real one, over the true hits (Tallavajhula 2018 eq. 4.3).
 
 Both points lie on one beam, so their distance is the difference of the ranges. The mean is over all true hits; the
 median comes from a histogram with 500 bins a decade, so that it merges, and is right to 0.5 %.
+
+Equations: docs/models.md §25.
 """
 
 from typing import Self

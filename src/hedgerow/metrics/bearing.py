@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Range by beam direction, for a sensor that stands still: histograms, and how far two are apart."""
+"""Range by beam direction, for a sensor that stands still: histograms, and how far two are apart.
+
+Equations: docs/models.md §26.
+"""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -10,7 +13,7 @@ from numpy.typing import NDArray
 from hedgerow.log import Beams
 from hedgerow.metrics.catalogue import Value
 
-# Histograms of range by beam direction, for a sensor that stands still (000 §5.1 and §6.1.2).
+# Histograms of range by beam direction, for a sensor that stands still (Browning 2012 §5.1 and §6.1.2).
 #
 # A direction is a ring with an azimuth and an elevation bin; each has range bins and one more for no return. Bins are
 # centred on multiples of their width: sensors report multiples of their resolution, which must not fall on an edge.
@@ -92,12 +95,13 @@ def split(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]
     return keys >> _RANGE_BITS, keys & NO_RETURN
 
 
-# How far two histograms of range by direction are apart: Bhattacharyya (000 eq. 14), histogram match (001 §3.4.3).
+# How far two histograms of range by direction are apart: Bhattacharyya (Browning 2012 eq. 14), histogram match
+# (Tallavajhula 2018 §3.4.3).
 #
-# 000 compares two-dimensional histograms of bearing and range as a whole (Table 3); the distance in each direction,
-# averaged over directions, is stricter. Both are -log of the overlap sum(sqrt(h f)). Histograms that share no bin would
-# be infinitely far apart; from n and m beams no overlap below one shared beam, 1 / sqrt(n m), can be told from none, so
-# that is the bound. Beware of few beams: two samples of one distribution overlap incompletely too.
+# Browning 2012 compares two-dimensional histograms of bearing and range as a whole (Table 3); the distance in each
+# direction, averaged over directions, is stricter. Both are -log of the overlap sum(sqrt(h f)). Histograms that share
+# no bin would be infinitely far apart; from n and m beams no overlap below one shared beam, 1 / sqrt(n m), can be told
+# from none, so that is the bound. Beware of few beams: two samples of one distribution overlap incompletely too.
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distances between point clouds, of single sweeps and of a whole log."""
+"""Distances between point clouds, of single sweeps and of a whole log.
+
+Equations: docs/models.md §25.
+"""
 
 from typing import Self
 
@@ -9,7 +12,7 @@ from numpy.typing import NDArray
 from hedgerow.metrics.catalogue import Value
 from hedgerow.metrics.inputs import Nearest, Pair, mixed
 
-# Point clouds accumulated over a whole log, bounded in memory, and the distance between two (000 §5.2).
+# Point clouds accumulated over a whole log, bounded in memory, and the distance between two (Browning 2012 §5.2).
 #
 # Up to a number of distinct points all are kept. Beyond it one point is kept per voxel, with how many it stands for,
 # and the voxel side doubles (1 cm, 2 cm, 4 cm, ...) whenever there are still too many. The kept point is the one with
@@ -79,7 +82,7 @@ class Cloud:
 
 
 def cloud_distances(real: Cloud, simulated: Cloud, nearest: Nearest | None = None) -> dict[str, Value]:
-    """Return the distance of two clouds [m], the worse way (000) and the average (001).
+    """Return the distance of two clouds [m], the worse way (Browning 2012) and the average (Tallavajhula 2018).
 
     Args:
         real, simulated: thinned to one level.
@@ -116,11 +119,12 @@ def _one_per_voxel(
     return points_m[order[first][place]], np.add.reduceat(counts[order], first)[place]
 
 
-# Mean distance to the nearest point of the other cloud, both ways (000 §5.2, 001 eq. 4.7 to 4.9).
+# Mean distance to the nearest point of the other cloud, both ways (Browning 2012 §5.2, Tallavajhula 2018 eq. 4.7 to
+# 4.9).
 #
-# 000 takes the worse of the two ways, 001 their average. Sweep to sweep, each sweep is compared with its own simulation
-# and the distances of the sweeps are averaged, so no pose error enters. 000 writes sums (eq. 15); its tables, like
-# ours, are means over points.
+# Browning 2012 takes the worse of the two ways, Tallavajhula 2018 their average. Sweep to sweep, each sweep is compared
+# with its own simulation and the distances of the sweeps are averaged, so no pose error enters. Browning 2012 writes
+# sums (eq. 15); its tables, like ours, are means over points.
 
 
 class SweepDistance:
@@ -157,7 +161,7 @@ class SweepDistance:
         self.average_m += other.average_m
 
     def values(self) -> dict[str, Value]:
-        """Return the mean over sweeps of the worse way (000) and of the average (001) [m]."""
+        """Return the mean over sweeps of the worse way (Browning 2012) and of the average (Tallavajhula 2018) [m]."""
         n = self.n_sweeps
         return {
             "sweep_distance_m": Value(self.worse_m / n if n else None, self.n_returns),

@@ -164,7 +164,7 @@ class Tally:
             raise InputError("real", f"range limits change from {self.limits_m} to {limits_m} m; compare them apart")
 
 
-# compare: how far simulations are from a real log, by the metrics of papers 000 and 001 (MODELS §6).
+# compare: how far simulations are from a real log, by the metrics of docs/models.md §24 to §28.
 #
 #     scores = hr.compare(real, world)                            # fires the real log's own beams
 #     table = hr.compare(real, {"voxel": voxel, "hybrid": hybrid}).table()

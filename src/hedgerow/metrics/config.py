@@ -9,16 +9,16 @@ from hedgerow.base.parameters import Parameters, Positive
 
 
 class CompareSettings(Parameters):
-    """How two logs are compared; the defaults are those of papers 000 and 001."""
+    """How two logs are compared; the defaults are those of Browning 2012 and Tallavajhula 2018."""
 
     bearing_step_deg: Annotated[float, Field(ge=0.045, le=10)] = 0.09
-    """Width of a beam direction of a standing sensor: the encoder of an HDL-64E (000 §6.1.2)."""
+    """Width of a beam direction of a standing sensor: the encoder of an HDL-64E (Browning 2012 §6.1.2)."""
     range_step_m: Annotated[float, Field(ge=0.0001, le=10)] = 0.002
     """Width of its range bins; also the bin of `nll_binned`."""
     histogram_step_m: Annotated[float, Field(ge=0.001, le=100)] = 0.1
     """Bins of the range histogram of all beams."""
     outlier_share: Annotated[float, Field(gt=0, lt=0.5)] = 0.001
-    """Share e of the density floor: p = (1 - e) p_world + e u (MODELS §5)."""
+    """Share e of the density floor: p = (1 - e) p_world + e u (docs/models.md §27)."""
     static: bool | None = None
     """Whether the sensor stands still; None: decided by its origins and by how often directions repeat."""
     static_tolerance_m: Positive = 0.05

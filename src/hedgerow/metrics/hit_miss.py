@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which beams returned, in reality and in simulation: the table of 000 §5.3 and the F1 of 001 eq. 4.4."""
+"""Which beams returned, in reality and in simulation: the table of Browning 2012 §5.3 and the F1 of Tallavajhula 2018
+eq. 4.4.
+
+Equations: docs/models.md §24.
+"""
 
 from dataclasses import dataclass
 from typing import Self
@@ -12,7 +16,7 @@ from hedgerow.metrics.inputs import Pair
 
 @dataclass
 class HitMiss:
-    """The four counts of 000 Table 2."""
+    """The four counts of Browning 2012 Table 2."""
 
     hit_detected: int = 0
     """Returned in both."""
@@ -40,7 +44,7 @@ class HitMiss:
         self.miss_detected += other.miss_detected
 
     def values(self) -> dict[str, Value]:
-        """Return the detection rates (000) and precision, recall and F1 (001)."""
+        """Return the detection rates (Browning 2012) and precision, recall and F1 (Tallavajhula 2018)."""
         real_hits = self.hit_detected + self.false_miss
         real_misses = self.miss_detected + self.false_hit
         simulated_hits = self.hit_detected + self.false_hit

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How likely a world finds what was really measured (000 §5.4, MODELS §5).
+"""How likely a world finds what was really measured (Browning 2012 §5.4, docs/models.md §27).
 
 Each beam scores -log p, p = (1 - e) p_world + e u: u is the uniform density over the range limits for a return, and 1
 for a beam without. The outlier share e keeps one impossible beam from deciding the score. Beams whose outlier term is
 the larger one count as floored. `nll_binned` takes a return's probability to fall into its range bin instead of the
-density there, as the values of 000 Tables 6 and 7 and Fig. 18 suggest.
+density there, as the values of Browning 2012 Tables 6 and 7 and Fig. 18 suggest.
 """
 
 from typing import Self

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The histogram of all ranges of a log, and the histogram match of two (001 §3.4.3).
+"""The histogram of all ranges of a log, and the histogram match of two (Tallavajhula 2018 §3.4.3).
 
 The match is the L1 norm of the difference of the cumulative histograms. Times the bin width it is a length: how far
 mass has to move on average to turn one histogram into the other. A beam without return counts as one at the maximal
 range, or just behind the farthest return if there is no maximal range.
+
+Equations: docs/models.md §26.
 """
 
 from typing import Self

@@ -18,7 +18,8 @@ from hedgerow.metrics.range_histogram import RangeHistogram
 
 # Scores as tables like those of the papers: simulations as columns, the best bold, the worst italic.
 #
-# Ties are judged by what is shown, as in 000 Table 4. Two columns have a best but no worst, as in 000 Table 3.
+# Ties are judged by what is shown, as in Browning 2012 Table 4. Two columns have a best but no worst, as in
+# Browning 2012 Table 3.
 
 
 Mark = Literal["", "best", "worst"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bottom-up world: small ellipsoids that grow together as long as they stay dense (002 §III.C.3).
+"""The bottom-up world: small ellipsoids that grow together as long as they stay dense (Deschaud 2012 §III.C.3).
 
 The paper starts from many small ellipsoids and merges neighbours subject to a constraint on point density. Here the
 small ones are the voxels of a fine grid, so they are exactly mergeable sums like all else. Two neighbouring regions may
@@ -9,6 +9,8 @@ that no point was in, in a corner or across a gap, is what lowers it. For a fill
 Merging goes in rounds. In each, every region looks for the neighbour with which it would be densest, and pairs that
 choose each other merge. A share of the regions merges in every round and only pairs that may still merge are looked at
 again, so the work grows nearly in proportion to the number of voxels.
+
+Equations: docs/models.md §9.
 """
 
 from dataclasses import dataclass
@@ -41,7 +43,7 @@ class BottomupParameters(StrictParameters):
     min_points: Annotated[int, Field(ge=1)] = 5
     """Ellipsoids with fewer points are left out."""
     tau: Positive = 3.5
-    """A ray meets an element up to this Mahalanobis distance; 002 took 2."""
+    """A ray meets an element up to this Mahalanobis distance; Deschaud 2012 took 2."""
     min_sigma_m: Positive = 0.001
     """Floor of an element's standard deviations, so that flat ones stay valid."""
 

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The points world: every return is kept as it is (000 §3.3.1, "Nearest Neighbors"; the baseline of 001 §4.3.2).
+"""The points world: every return is kept as it is (Browning 2012 §3.3.1, "Nearest Neighbors"; the baseline of
+Tallavajhula 2018 §4.3.2).
 
 The model is the points, so its memory grows with the log: 48 bytes per return, and its normals are fitted at once.
 Points are sorted by position, so the order and the partitions of the log change nothing.
+
+Equations: docs/models.md §4.
 """
 
 from typing import Literal
@@ -24,13 +27,15 @@ class PointsParameters(Parameters):
     """How points are remembered and seen."""
 
     reach_m: Positive = 0.01
-    """A beam sees points up to this far off its line (d_max in 000). More fattens objects, less opens holes."""
+    """A beam sees points up to this far off its line (d_max in Browning 2012). More fattens objects, less opens
+    holes."""
     pick: Literal["nearest", "first"] = "nearest"
-    """Which point gives the range: the nearest to the beam's line (000), or the first along it (001)."""
+    """Which point gives the range: the nearest to the beam's line (Browning 2012), or the first along it
+    (Tallavajhula 2018)."""
     normal_radius_m: Positive = 0.4
     """Points within it define a point's normal."""
     sigma0_m: NotNegative = 0.015
-    """Range noise at normal incidence; 000 takes what it fitted to its surfaces, for an HDL-64E this."""
+    """Range noise at normal incidence; Browning 2012 takes what it fitted to its surfaces, for an HDL-64E this."""
     sigma_a_m: NotNegative = 0.0014
     """How the noise grows with the incidence angle; likewise."""
 

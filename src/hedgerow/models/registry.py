@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The models a log can be learned as, each a short recipe over the learners. A new kind of world is one row more."""
+"""The models a log can be learned as, each a short recipe over the learners. A new kind of world is one row more.
+
+Equations: docs/models.md §6.
+"""
 
 import math
 from collections.abc import Callable, Iterator
@@ -32,11 +35,11 @@ class CountParameters(Parameters):
     """How permeability is counted."""
 
     window_m: Positive = 0.5
-    """A triangle is hit by returns this near to it (the offset of 000, "relatively insensitive")."""
+    """A triangle is hit by returns this near to it (the offset of Browning 2012, "relatively insensitive")."""
     prior_hits: NotNegative = 0.0
-    """Hits that every element starts with; 001 Table 4.1 took 0 for ellipsoids and 1 for triangles."""
+    """Hits that every element starts with; Tallavajhula 2018 Table 4.1 took 0 for ellipsoids and 1 for triangles."""
     prior_passes: NotNegative = 0.0
-    """Passes that every element starts with; 001 took 1 for ellipsoids and 2 for triangles."""
+    """Passes that every element starts with; Tallavajhula 2018 took 1 for ellipsoids and 2 for triangles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,7 @@ class SolidSurfaceParameters(SurfaceParameters):
 
     max_passed: Annotated[float, Field(ge=0, le=1)] = 0.5
     """A triangle is dropped if more than this share of the beams that met it passed: it is the trace of something that
-    moved, or grew into free space. 1 keeps every triangle, as 000 does."""
+    moved, or grew into free space. 1 keeps every triangle, as Browning 2012 does."""
     window_m: Positive = CountParameters().window_m
     """A triangle is hit by returns this near to it."""
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The surface world: a triangle mesh through the points of a log (000 §3.3.2).
+"""The surface world: a triangle mesh through the points of a log (Browning 2012 §3.3.2).
 
 The points are thinned to grains, get normals by robust plane fits, and define an implicit surface by robust implicit
 moving least squares (Oztireli, Guennebaud and Gross 2009), evaluated on the nodes of a sparse grid near the points and
@@ -11,6 +11,8 @@ Where a node has fewer than `min_neighbours` points within the kernel but enough
 serves: the far corner of a cube that a slanting surface cuts can be √3 node spacings away, and without its value
 slopes get holes (with 0.3 m and 0.4 m: 3 to 10 % of any slope above 20°, however dense the points). `min_close` and
 `max_gap_m` keep the surface from growing beyond its points all the same.
+
+Equations: docs/models.md §10.
 """
 
 import math

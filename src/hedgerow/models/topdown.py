@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The top-down world: K-means, again within each cluster, a Gaussian for each small one (000 §3.3.3, "Top Down").
+"""The top-down world: K-means, again within each cluster, a Gaussian for each small one (Browning 2012 §3.3.3, "Top
+Down").
 
 After Kalaiah and Varshney (2005), with K = 10 and several starts. Clusters follow the data where voxels cut through it.
 A cloud of up to `cell_points` is clustered in one piece. A larger one is first cut into cells by the same K-means on a
 sample of it (cells.py), goes to temporary files cell by cell, and each cell is then clustered for itself, so memory
 stays bounded whatever the size of the log. The result depends on parameters and points alone: not on the order of the
 points, nor on how the log is cut into parts, nor on the number of threads.
+
+Equations: docs/models.md §8.
 """
 
 import tempfile
@@ -171,7 +174,8 @@ def _hash(position_m: NDArray[np.float64]) -> NDArray[np.uint64]:
     return mixed
 
 
-# The top-down world: K-means, again within each cluster, a Gaussian for each small one (000 §3.3.3, "Top Down").
+# The top-down world: K-means, again within each cluster, a Gaussian for each small one (Browning 2012 §3.3.3, "Top
+# Down").
 
 
 _SAMPLE_PER_CLUSTER = 20
@@ -182,9 +186,9 @@ class TopdownParameters(StrictParameters):
     """What the top-down learner can be told."""
 
     clusters: Annotated[int, Field(ge=2, le=64)] = 10
-    """Means at each level (K in 000; 002 took 2)."""
+    """Means at each level (K in Browning 2012; Deschaud 2012 took 2)."""
     split_points: Annotated[int, Field(ge=2)] = 120
-    """Clusters with fewer points are not split any more (N_p in 000)."""
+    """Clusters with fewer points are not split any more (N_p in Browning 2012)."""
     min_points: Annotated[int, Field(ge=1)] = 1
     """Clusters that end up with fewer points are left out."""
     start: Literal["partition", "points"] = "partition"
@@ -196,7 +200,7 @@ class TopdownParameters(StrictParameters):
     tolerance: Annotated[float, Field(ge=0, lt=1)] = 1e-4
     """K-means has settled when a round lessens the variation by less than this share."""
     tau: Positive = 3.5
-    """A ray meets an element up to this Mahalanobis distance; 002 took 2."""
+    """A ray meets an element up to this Mahalanobis distance; Deschaud 2012 took 2."""
     min_sigma_m: Positive = 0.001
     """Floor of an element's standard deviations, so that flat ones and single points stay valid."""
     seed: Annotated[int, Field(ge=0, lt=2**64)] = 0

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far vegetation scatters the ranges of a log, for the vegetation response (004 §3.1 and Table 1).
+"""How far vegetation scatters the ranges of a log, for the vegetation response (Mattes 2021 §3.1 and Table 1).
 
 Returns on vegetation are picked by a box or by their label. What such a return should have measured is taken from its
 neighbours: the mean range of the other picked returns of the same sweep and ring within an angle. The difference of
 measured and expected range has a mean and a variance. A simulated scene without any noise has them too, because plants
 are rough; so its own are measured in the same way and subtracted, and the rest is what the response has to add.
 
-Noise with a mean other than 0 moves the neighbours as well, so that no difference to neighbours can show it, which 004
-does not say. If the same beams were fired at the scene, the mean is therefore taken beam by beam, measured minus
-simulated range.
+Noise with a mean other than 0 moves the neighbours as well, so that no difference to neighbours can show it, which
+Mattes 2021 does not say. If the same beams were fired at the scene, the mean is therefore taken beam by beam, measured
+minus simulated range.
+
+Equations: docs/models.md §22.
 """
 
 from collections.abc import Callable, Iterator
@@ -31,10 +33,11 @@ from hedgerow.simulate import replay
 from hedgerow.world import World
 from hedgerow.world.store.header import plain
 
-# How far the ranges of selected returns lie from those of their neighbours (004 §3.1), in sums that add over sweeps.
+# How far the ranges of selected returns lie from those of their neighbours (Mattes 2021 §3.1), in sums that add over
+# sweeps.
 #
 # A mean of n neighbours scatters by itself: noise of variance s² shows as s² (1 + 1/n) in the difference of a range to
-# it, which 004 does not say. So every difference is also summed divided by the root of that factor.
+# it, which Mattes 2021 does not say. So every difference is also summed divided by the root of that factor.
 
 
 _SAME_ORIGIN_M, _SAME_DIRECTION = 0.001, 1e-4
@@ -110,7 +113,7 @@ class Scatter:
 
     @property
     def variance_m2(self) -> float:
-        """Variance of the difference, as in 004 Table 1 [m²]."""
+        """Variance of the difference, as in Mattes 2021 Table 1 [m²]."""
         return max(0.0, self.squares_m2 / self.n - self.mean_m**2)
 
     @property
@@ -188,7 +191,7 @@ def offset_of(sweep: Log, rows: NDArray[np.intp], answer: Log, answered: NDArray
     return Offset(len(difference), float(difference.sum()), float(difference @ difference))
 
 
-# How far vegetation scatters the ranges of a log, for the vegetation response (004 §3.1 and Table 1).
+# How far vegetation scatters the ranges of a log, for the vegetation response (Mattes 2021 §3.1 and Table 1).
 
 
 @runtime_checkable
@@ -232,7 +235,7 @@ class Calibration:
         if self.simulated is None:
             notes.append("nothing was simulated, so the deviation includes what the shape of the plants makes")
         elif self.offset is None:
-            notes.append("the simulated beams are others, so the mean is 004's difference to neighbours, always near 0")
+            notes.append("the simulated beams are others, so the mean is the difference to neighbours, always near 0")
         return notes
 
     @property

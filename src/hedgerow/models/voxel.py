@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The voxel world: a Gaussian for each voxel of a regular grid that has enough points (000 §3.3.3, "Voxel Gaussian").
+"""The voxel world: a Gaussian for each voxel of a regular grid that has enough points (Browning 2012 §3.3.3, "Voxel
+Gaussian").
 
 One pass of exactly mergeable sums; the sweeps may come in any order and any number of pieces.
+
+Equations: docs/models.md §7.
 """
 
 from typing import Annotated
@@ -20,9 +23,9 @@ class VoxelParameters(StrictParameters):
     side_m: Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)] = 0.3
     """Side of a voxel; 0.05 suits static targets close by."""
     min_points: Annotated[int, Field(ge=1)] = 5
-    """Voxels with fewer points are left out (N_v in 000): they are dust, or too few to tell a shape."""
+    """Voxels with fewer points are left out (N_v in Browning 2012): they are dust, or too few to tell a shape."""
     tau: Positive = 3.5
-    """A ray meets an element up to this Mahalanobis distance; 002 took 2."""
+    """A ray meets an element up to this Mahalanobis distance; Deschaud 2012 took 2."""
     min_sigma_m: Positive = 0.001
     """Floor of an element's standard deviations, so that flat ones stay valid."""
 

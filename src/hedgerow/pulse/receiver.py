@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a pulse with width is sampled and what the receiver makes of its light (003 §3.2).
+"""How a pulse with width is sampled and what the receiver makes of its light (Goodin 2018 §3.2).
 
 Each sub-ray brings back its share of the pulse times the intensity of what it met (reflectance times cosine for a
 Lambertian surface). The receiver adds up light over a window as long as the cutoff; where the window lies depends on
-the mode (003 Fig. 2):
+the mode (Goodin 2018 Fig. 2):
 
 - first: it begins with the nearest light;
 - last: it ends with the farthest light;
@@ -20,8 +20,10 @@ strongest+last the first is the strongest and the second, if there is one, the l
 window only moves away from the sensor, and they cannot change places near the cutoff. (Noise larger than what is
 between two returns can change their order, since logs are sorted.)
 
-003 takes the most intense *ray* as strongest. A receiver sees the sum, and so do we: many dim rays may outshine a
-bright one.
+Goodin 2018 takes the most intense *ray* as strongest. A receiver sees the sum, and so do we: many dim rays may outshine
+a bright one.
+
+Equations: docs/models.md §18.
 """
 
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
@@ -51,7 +53,8 @@ class BeamSettings(Parameters):
     sub_rays: Annotated[int, Field(ge=1, le=MOST_SUB_RAYS)] = 9
     """Rays traced for each pulse."""
     sampling: Sampling = "fixed"
-    """The same points of the spot for all pulses; "stratified": drawn anew for each; "paper": the circle of 003."""
+    """The same points of the spot for all pulses; "stratified": drawn anew for each; "paper": the circle of
+    Goodin 2018."""
     beam: Beam | None = None
     """Shape of the light, instead of the sensor's. Without sensor and beam, pulses are single rays."""
     mode: ReturnMode | None = None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the sub-rays of a pulse go: a stencil of points in the unit spot (003 §3.2.1).
+"""Where the sub-rays of a pulse go: a stencil of points in the unit spot (Goodin 2018 §3.2.1).
 
 The unit spot is the square from -1 to 1, or the disk of radius 1 (a circular and an elliptical spot differ in their
 divergences alone). It is cut into cells of equal area, one for each sub-ray, so that equal shares stand for the whole
@@ -7,9 +7,11 @@ spot, rim included. "stratified" draws a point of every cell anew for each pulse
 placed so that the stencil has the centre and the second moments (the size, as seen by an average) of the uniform spot:
 nine sub-rays are a centre and a ring of radius 3/4, or three by three points at 0 and ±1/√2.
 
-"paper" is the circle of 003: a centre and eight points at √2 tan(γ/2) / 4, that is √2/4 of the spot's radius. It covers
-the inner third of the spot: its second moments are 2/9 of the spot's. √2/2, the radius that halves the area, would
-have been nearly right, and is close to what the paper's own simulator uses; the option is for comparison.
+"paper" is the circle of Goodin 2018: a centre and eight points at √2 tan(γ/2) / 4, that is √2/4 of the spot's radius.
+It covers the inner third of the spot: its second moments are 2/9 of the spot's. √2/2, the radius that halves the area,
+would have been nearly right, and is close to what the paper's own simulator uses; the option is for comparison.
+
+Equations: docs/models.md §17.
 """
 
 from dataclasses import dataclass
@@ -82,7 +84,7 @@ def make_stencil(shape: Shape, n: int, sampling: Sampling = "fixed") -> Stencil:
         raise InputError("sub_rays", f"expected 1 to {MOST_SUB_RAYS}, found {n}")
     if sampling == "paper" and (n != 9 or shape == "rectangular"):
         raise InputError(
-            "sampling", f"003 gives numbers for 9 sub-rays of a round spot, found {n} and {shape}; use fixed"
+            "sampling", f"Goodin 2018 gives numbers for 9 sub-rays of a round spot, found {n} and {shape}; use fixed"
         )
     round_spot = shape != "rectangular"
     share = np.full(n, 1 / n, dtype=np.float32)

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Vegetation response (004): range noise and second returns on whatever is labelled vegetation.
+"""Vegetation response (Mattes 2021): range noise and second returns on whatever is labelled vegetation.
 
-A coarse model of a plant (a hull, a few cards, large leaves) returns ranges that are too smooth. 004 adds a normal
-number to the range of each return on vegetation, but never past the next solid thing behind it on the same beam, and
-gives that thing as the second return. "Solid" is all that is not labelled vegetation. This stands for detail that the
-model does not have; a world of real leaves and a beam of many sub-rays (`PhysicsWorld`) has that spread by itself.
+A coarse model of a plant (a hull, a few cards, large leaves) returns ranges that are too smooth. Mattes 2021 adds a
+normal number to the range of each return on vegetation, but never past the next solid thing behind it on the same beam,
+and gives that thing as the second return. "Solid" is all that is not labelled vegetation. This stands for detail that
+the model does not have; a world of real leaves and a beam of many sub-rays (`PhysicsWorld`) has that spread by itself.
 
     scattering = world.with_vegetation(VegetationSettings(labels=(70,), mean_m=0.0, sigma_m=1.0, dual=True))
     log = scattering.fire(beams, seed=7, sensor=sensor)
+
+Equations: docs/models.md §21.
 """
 
 from collections.abc import Callable
@@ -42,7 +44,7 @@ class VegetationSettings(Parameters):
     mean_m: Finite | dict[Label, Finite] = 0.0
     """Mean of what is added to a range [m]; one number, or one for each label."""
     sigma_m: NotNegative | dict[Label, NotNegative] = 1.0
-    """Standard deviation of it [m]; 004 found about 1 m on bushes. One number, or one for each label."""
+    """Standard deviation of it [m]; Mattes 2021 found about 1 m on bushes. One number, or one for each label."""
     dual: bool = False
     """Whether a pulse has two returns: on vegetation the second is the solid thing behind, else the first again."""
 

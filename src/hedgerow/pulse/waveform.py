@@ -4,6 +4,8 @@
 The signal of a pulse is the sum of Gaussian echoes, one for each sub-ray that met something, sampled by a clock that
 starts with the pulse. The engine finds its peaks (`cpp/pulse/waveform.hpp`); here are the settings
 and the recorded samples.
+
+Equations: docs/models.md §19.
 """
 
 from dataclasses import dataclass

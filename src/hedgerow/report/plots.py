@@ -58,7 +58,7 @@ def add_bar(figure: Any, shown: Any, axes: Any, label: str, width_in: float) -> 
     figure.colorbar(shown, ax=axes, label=label, location="right" if beside else "bottom", pad=0.01, **shape)
 
 
-# Histograms of a comparison as line plots: all ranges, and the likelihood of the real beams (000 Fig. 18).
+# Histograms of a comparison as line plots: all ranges, and the likelihood of the real beams (Browning 2012 Fig. 18).
 
 
 _SHOWN = 0.999  # share of the real returns that the range axis covers
@@ -86,7 +86,7 @@ def range_histograms(scores: "Scores | Comparison", width_in: float = WIDE_IN) -
 
 
 def likelihood_histograms(scores: "Scores | Comparison", width_in: float = WIDE_IN) -> Any | None:
-    """Draw how many real beams have which likelihood, on logarithmic axes (000 Fig. 18), `width_in` wide.
+    """Draw how many real beams have which likelihood, on logarithmic axes (Browning 2012 Fig. 18), `width_in` wide.
 
     Returns:
         A matplotlib figure, or None if no simulation knows likelihoods.
@@ -134,10 +134,10 @@ def _line(axes: Any, name: str, ranges: RangeHistogram, style: dict[str, Any]) -
     axes.stairs(ranges.shares(n_bins)[:-1], np.arange(n_bins + 1) * ranges.step_m, linewidth=1.2, label=label, **style)
 
 
-# Two-dimensional histograms of bearing and range, real beside simulated, as in 000 Fig. 14.
+# Two-dimensional histograms of bearing and range, real beside simulated, as in Browning 2012 Fig. 14.
 
 
-_LEAST_RANGE_M = 0.6  # the cut-outs of 000 Fig. 14 are this high, and 5 deg wide
+_LEAST_RANGE_M = 0.6  # the cut-outs of Browning 2012 Fig. 14 are this high, and 5 deg wide
 _WIDTH_DEG = 5.0
 
 

@@ -13,7 +13,7 @@ from hedgerow.log import Log
 from hedgerow.report.plots import NO_RETURN_COLOUR, WIDE_IN, add_bar, columns_for
 from hedgerow.view.sweep import range_image
 
-# One sweep, real beside simulated: from above (000 Fig. 15), and as the sensor sees it.
+# One sweep, real beside simulated: from above (Browning 2012 Fig. 15), and as the sensor sees it.
 
 
 _SHOWN = 98  # percentile of the real returns at which axes and colours end

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""003 §3.5.3, Fig. 10: one robot, four lidars, the courtyard; what each puts into its cost map and where it drives.
+"""Goodin 2018 §3.5.3, Fig. 10: one robot, four lidars, the courtyard; what each puts into its cost map and where it
+drives.
 
 The paper compares the maps by eye. Here each sensor drives the same task in closed loop, and besides looks once from
 the same places along the straight way, so that what it sees can be counted against what truly stands there
@@ -128,7 +129,7 @@ def drive_table(drives: Sequence[Drive], yard: Yard, settings: NavigationSetting
         (f"... {top_m:g} m and above (cost {MAX_COST:g})", lambda d: _cells(d, top_m, np.inf)),
         ("cells known at the end", lambda d: f"{int(d.run.grid.known.sum()):,}"),
     ]
-    title = f"**Four lidars on one robot in the {yard.name} (003 §3.5.3)**"
+    title = f"**Four lidars on one robot in the {yard.name} (Goodin 2018 §3.5.3)**"
     return title + "\n\n" + _table(drives, rows)
 
 
@@ -230,7 +231,7 @@ def _table(drives: Sequence[Drive], rows: Sequence[tuple[str, Callable[[Drive], 
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-# Picture of cost maps side by side, as Fig. 10 of 003: after some seconds, and at the end of the drive.
+# Picture of cost maps side by side, as Fig. 10 of Goodin 2018: after some seconds, and at the end of the drive.
 
 
 PLANNED, DRIVEN, TRUE = "#56B4E9", "#FFFFFF", "#009E73"

@@ -51,26 +51,30 @@ class Experiment:
 
 
 EXPERIMENTS: Mapping[str, Experiment] = {
-    "static-targets": Experiment("static_targets", "000 Table 3: surface and voxel worlds of six targets 8 m away"),
+    "static-targets": Experiment(
+        "static_targets", "Browning 2012 Table 3: surface and voxel worlds of six targets 8 m away"
+    ),
     "mobile-offroad": Experiment(
         "mobile",
-        "000 Tables 5, 7, 9: worlds of a trail, learned on one pass, compared on another",
+        "Browning 2012 Tables 5, 7, 9: worlds of a trail, learned on one pass, compared on another",
         (("site", "offroad"),),
     ),
-    "mobile-urban": Experiment("mobile", "000 Tables 4, 6, 8: the same in a street", (("site", "urban"),)),
+    "mobile-urban": Experiment("mobile", "Browning 2012 Tables 4, 6, 8: the same in a street", (("site", "urban"),)),
     "vegetation-response": Experiment(
-        "vegetation_response", "004 Tables 1 and 2: calibration of the vegetation response, and what it costs"
+        "vegetation_response", "Mattes 2021 Tables 1 and 2: calibration of the vegetation response, and what it costs"
     ),
     "sensor-transfer": Experiment(
         "sensor_transfer", "worlds learned with an HDL-64E, compared with what an HDL-32E and a VLP-16 measure"
     ),
     "off-path": Experiment("off_path", "worlds compared 0.5 to 4 m beside the path that they were learned from"),
     "budget": Experiment("budget", "likelihood and distance by the number of elements of refined worlds"),
-    "voxel-size": Experiment("voxel_size", "000 Fig. 22: distance by the side of the voxels"),
-    "grass-ranges": Experiment("grass_ranges", "003 Fig. 5: ranges in cylinder grass, beside two closed forms"),
-    "mixed-pixels": Experiment("mixed_pixels", "003 Fig. 7: an LMS-291, nine rods and a plane behind them"),
-    "shrub-histogram": Experiment("shrub_histogram", "003 Fig. 8: ranges of a shrub, from 91 places"),
-    "cost-maps": Experiment("cost_maps", "003 Fig. 10: one robot with four lidars finds its way through a courtyard"),
+    "voxel-size": Experiment("voxel_size", "Browning 2012 Fig. 22: distance by the side of the voxels"),
+    "grass-ranges": Experiment("grass_ranges", "Goodin 2018 Fig. 5: ranges in cylinder grass, beside two closed forms"),
+    "mixed-pixels": Experiment("mixed_pixels", "Goodin 2018 Fig. 7: an LMS-291, nine rods and a plane behind them"),
+    "shrub-histogram": Experiment("shrub_histogram", "Goodin 2018 Fig. 8: ranges of a shrub, from 91 places"),
+    "cost-maps": Experiment(
+        "cost_maps", "Goodin 2018 Fig. 10: one robot with four lidars finds its way through a courtyard"
+    ),
 }
 
 

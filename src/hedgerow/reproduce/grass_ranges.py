@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""003 section 3.4.1, Fig. 5: ranges of a diverging beam in a stand of cylinder grass, beside two closed forms.
+"""Goodin 2018 §3.4.1, Fig. 5: ranges of a diverging beam in a stand of cylinder grass, beside two closed forms.
 
 A single beam of 1 mrad looks at a stand 10 m wide and 5 m deep from 20 or 30 m, from random places along it. As in the
 paper, the receiver averages over 100 m: the closed forms know no cutoff. Many stands are drawn, so that one lucky gap
@@ -24,7 +24,7 @@ from hedgerow.sensor.config import Beam
 from hedgerow.world import Scene
 from hedgerow.world.pulsed import PhysicsWorld
 
-# Closed forms for the range of a beam shot into a stand of grass (003 section 3.4.1).
+# Closed forms for the range of a beam shot into a stand of grass (Goodin 2018 §3.4.1).
 #
 # Stems are upright cylinders of one diameter at independent places. Both laws begin at the edge of the stand and know
 # its depth only by being cut off there.
@@ -46,7 +46,8 @@ class Stand:
     """How far the stand reaches behind its edge; beams that pass it give no range."""
 
     def exponential(self, range_m: ArrayLike) -> Array:
-        """Share of returns up to (N,) ranges if the nearest stem in the beam answers (003 eq. 2, after Macedo et al.).
+        """Share of returns up to (N,) ranges if the nearest stem in the beam answers (Goodin 2018 eq. 2, after Macedo
+        et al.).
 
         The paper's exponent has (r + D)² / 2; only with (r + D) / 2 is its density one, so that is what is meant.
         """
@@ -61,7 +62,7 @@ class Stand:
         return np.minimum((1 - passed(r)) / (1 - end), 1)
 
     def gamma(self, range_m: ArrayLike) -> Array:
-        """Share of returns up to (N,) ranges if the beam averages over its spot (003 eqs. 4 and 5)."""
+        """Share of returns up to (N,) ranges if the beam averages over its spot (Goodin 2018 eqs. 4 and 5)."""
         from scipy import special
 
         shape = 1 + self.divergence_rad * self.distance_m**2
@@ -70,7 +71,7 @@ class Stand:
         return np.minimum(special.gammainc(shape, rate * into) / special.gammainc(shape, rate * self.depth_m), 1)
 
 
-# 003 section 3.4.1, Fig. 5: ranges of a diverging beam in a stand of cylinder grass, beside two closed forms.
+# Goodin 2018 §3.4.1, Fig. 5: ranges of a diverging beam in a stand of cylinder grass, beside two closed forms.
 
 
 DISTANCES_M = (20.0, 30.0)
@@ -166,7 +167,7 @@ def _row(case: Case) -> tuple[float, ...]:
 
 def _text(cases: list[Case]) -> str:
     head = (
-        "Kolmogorov-Smirnov distance between simulated ranges and the closed forms of 003 (lower is nearer).\n\n"
+        "Kolmogorov-Smirnov distance between the ranges and the closed forms of Goodin 2018 (lower is nearer).\n\n"
         "| D [m] | stems per m² | diameter [mm] | pulses returned | exponential | gamma |\n"
         "| --- | --- | --- | --- | --- | --- |"
     )

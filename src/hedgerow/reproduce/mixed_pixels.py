@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""003 section 3.4.2, Fig. 7: an LMS-291 looks at nine rods in front of a plane; do ranges appear where nothing is?
+"""Goodin 2018 §3.4.2, Fig. 7: an LMS-291 looks at nine rods in front of a plane; do ranges appear where nothing is?
 
 A mixed pixel is a return farther than 3 cm from everything that its pulse touched: the receiver has averaged a rod and
 the plane. With the plane 0.6 m behind the rods both lie within the sensor's cutoff of 1.6 m; with 2 m they do not.
@@ -53,7 +53,8 @@ def scan(background_m: float, sub_rays: int = 9, seed: int = 1) -> Scan:
     sensor = Sensor.named("lms-291")
     site = load_site("rods", wavelength_nm=sensor.config.beam.wavelength_nm, set={"background_m": background_m})
     beams = sensor.drive(site.trajectories["sensor"], n_sweeps=1)
-    beams = beams[np.abs(np.arctan2(beams.direction[:, 1], beams.direction[:, 0])) <= np.deg2rad(50)]  # 003 Table 3
+    # Goodin 2018 Table 3
+    beams = beams[np.abs(np.arctan2(beams.direction[:, 1], beams.direction[:, 0])) <= np.deg2rad(50)]
     # Not fired as the sensor: the rods stand nearer than its least range, on which the paper's table is silent.
     settings = BeamSettings(
         sub_rays=sub_rays, beam=sensor.config.beam, mode="first", cutoff_m=sensor.config.signal.cutoff_m

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""000 §6.2, Tables 4 to 9: worlds learned on one pass, compared on another, off-road and in a street.
+"""Browning 2012 §6.2, Tables 4 to 9: worlds learned on one pass, compared on another, off-road and in a street.
 
 The scenes trail and street play reality, with pulses of width (recording.py). The second pass runs 0.6 m beside the
 first. Sixty metres of each scene are driven: on the trail out of the meadow, through the hedge and into the forest.
@@ -33,7 +33,7 @@ PAPER_MODELS = {
 }
 MODELS = PAPER_MODELS | {"Refined": "refined"}
 AGAIN = "Scene again"
-PAPER_PARAMETERS: dict[str, dict[str, Any]] = {"surface": {"max_passed": 1}}  # 000 keeps every triangle
+PAPER_PARAMETERS: dict[str, dict[str, Any]] = {"surface": {"max_passed": 1}}  # Browning 2012 keeps every triangle
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Site:
 
 
 OFFROAD = Site(
-    "off-road (000 Tables 5, 7 and 9)",
+    "off-road (Browning 2012 Tables 5, 7 and 9)",
     "trail",
     (13.0, 25.0),
     (98.6, 98.1, 99.8, 93.8, 99.9, 97.9),
@@ -65,7 +65,7 @@ OFFROAD = Site(
     (1_904_690, 5_209_820, 4_787_172, 5_319_080, 46_701_630, 4_926_730),
 )
 URBAN = Site(
-    "urban (000 Tables 4, 6 and 8)",
+    "urban (Browning 2012 Tables 4, 6 and 8)",
     "street",
     (6.0, 18.0),
     (99.3, 98.5, 99.8, 95.9, 99.8, 98.2),

@@ -72,7 +72,7 @@ def record_standing(
 
 
 SENSOR = "hdl-64e-s2"
-# Of the sensor; 000 §3.3.2 fits 15 mm on all surfaces, their roughness included.
+# Of the sensor; Browning 2012 §3.3.2 fits 15 mm on all surfaces, their roughness included.
 NOISE_M = 0.012
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""003 section 3.4.3, Fig. 8: ranges of a shrub 8 m away, from 91 places on a quarter circle.
+"""Goodin 2018 §3.4.3, Fig. 8: ranges of a shrub 8 m away, from 91 places on a quarter circle.
 
 The paper names two features of the histogram, after a field test: it is broad, because the shrub is deep, and it has
 two modes, because some returns come from the stems and others from the foliage in front of them.
@@ -111,7 +111,7 @@ def _draw(shrub: Shrub, path: Path) -> None:
     parts = [shrub.range_m[shrub.on_wood], shrub.range_m[~shrub.on_wood]]
     axes.hist(parts, edges, stacked=True, color=["tab:brown", "tab:green"], label=["stems and branches", "leaves"])
     axes.plot(*shrub.curve(), color="black", lw=1.2, label="smoothed")
-    title = f"Shrub 8 m away, {N_PLACES} places on a quarter circle (003 Fig. 8)"
+    title = f"Shrub 8 m away, {N_PLACES} places on a quarter circle (Goodin 2018 Fig. 8)"
     axes.set(xlabel="horizontal distance [m]", ylabel="returns per 2 cm", title=title)
     axes.grid(alpha=0.3)
     axes.legend()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""000 §6.1, Table 3: a surface and a voxel world of six static targets, scored by Bhattacharyya distance; and ours.
+"""Browning 2012 §6.1, Table 3: a surface and a voxel world of six static targets, scored by Bhattacharyya distance; and
+ours.
 
 The scene static-targets plays reality: leaves, blades and planes as meshes, pulses with width (recording.py). As in the
 paper, a fifth of the sweeps is learned from and the rest is compared; voxels have a side of 5 cm, and the surface has
@@ -29,7 +30,8 @@ from hedgerow.sensor import Sensor
 from hedgerow.world import LearnedWorld, SurfaceNoise
 from hedgerow.world.elements import Triangles
 
-# The six targets of 000 §6.1: where they stand in the scene static-targets, and which pulses of a sweep meet them.
+# The six targets of Browning 2012 §6.1: where they stand in the scene static-targets, and which pulses of a sweep meet
+# them.
 
 
 DISTANCE_M = 8.0
@@ -75,7 +77,8 @@ def look_at(site: Site, target: Target, sensor: Sensor) -> tuple[Pose, NDArray[n
     return pose, inside & (forward > 0.1)
 
 
-# 000 §6.1, Table 3: a surface and a voxel world of six static targets, scored by Bhattacharyya distance; and ours.
+# Browning 2012 §6.1, Table 3: a surface and a voxel world of six static targets, scored by Bhattacharyya distance; and
+# ours.
 
 
 PAPER = {
@@ -95,7 +98,7 @@ REFINED: dict[str, Any] = {
     "split_sigma_m": 0.02,
     "prior": {"reach_m": 0.15},  # the next voxels but one
 }
-NOISE = SurfaceNoise(0.005, 0.0)  # 000 §6.1.2: sigma = 5 mm on a plane facing the sensor
+NOISE = SurfaceNoise(0.005, 0.0)  # Browning 2012 §6.1.2: sigma = 5 mm on a plane facing the sensor
 
 
 def run(folder: Path, size: int | None = None, seed: int = 1, say: Say = print) -> Outcome:
@@ -107,7 +110,7 @@ def run(folder: Path, size: int | None = None, seed: int = 1, say: Say = print) 
         distance = distances(site, target, n_repeats, seed)
         say(f"{target.name}: " + ", ".join(f"{name} {value:.3f}" for name, value in distance.items()))
         rows.append((target.name, dict(zip(COLUMNS, PAPER[target.name], strict=False)), distance))
-    title = f"Bhattacharyya distance to reality, {n_repeats:,} measurements per direction (000 Table 3)"
+    title = f"Bhattacharyya distance to reality, {n_repeats:,} measurements per direction (Browning 2012 Table 3)"
     return Outcome((PaperTable(title, COLUMNS, tuple(rows), digits=3),))
 
 
@@ -133,7 +136,8 @@ def _split(log: Log) -> tuple[Log, Log]:
 
 
 def _surface(train: Log) -> LearnedWorld:
-    world = learn(train, "surface", node_m=0.02, kernel_m=0.12, voxel_m=0.01, max_passed=1)  # 000 keeps every triangle
+    # Browning 2012 keeps every triangle
+    world = learn(train, "surface", node_m=0.02, kernel_m=0.12, voxel_m=0.01, max_passed=1)
     triangles = world.tables["triangles"]
     if not isinstance(triangles, Triangles):
         raise TypeError("a surface world is made of triangles")

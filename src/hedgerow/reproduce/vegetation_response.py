@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""004 Tables 1 and 2: calibration of the vegetation response, and what the response costs.
+"""Mattes 2021 Tables 1 and 2: calibration of the vegetation response, and what the response costs.
 
-004 measured the scatter of bushes with a real VLP-32MR and in a simulated scene of theirs, and set the noise by the
-difference. Here the "real" log is made by a response of known mean and deviation in a scene of bushes and grass, so
-that it can be seen whether the calibration finds them again. The cost is measured as in 004 §5.2: 64 lasers, 90
+Mattes 2021 measured the scatter of bushes with a real VLP-32MR and in a simulated scene of theirs, and set the noise by
+the difference. Here the "real" log is made by a response of known mean and deviation in a scene of bushes and grass, so
+that it can be seen whether the calibration finds them again. The cost is measured as in Mattes 2021 §5.2: 64 lasers, 90
 degrees, one sweep at a time.
 """
 
@@ -30,7 +30,7 @@ from hedgerow.world import Scene, SceneWorld
 BUSH, GRASS, GROUND, WALL = 70, 101, 72, 50
 NAMES = {BUSH: "bushes", GRASS: "low grass"}
 INJECTED = ((BUSH, 0.0, 1.0), (BUSH, 0.3, 0.5), (BUSH, -0.1, 0.2), (GRASS, 0.0, 0.1), (GRASS, 0.0, 1.0))
-"""Label, mean and deviation [m]; 004 set 0 and 1 m."""
+"""Label, mean and deviation [m]; Mattes 2021 set 0 and 1 m."""
 PAPER_SCATTER = (("real", 63383, -0.099250, 1.594310), ("simulated", 63409, -0.0912173, 0.587409))
 PAPER_S = {"depth": 0.038, "single": 0.123, "dual": 0.158}
 ROUNDS = 9
@@ -72,7 +72,7 @@ def run(folder: Path, size: int | None = None, seed: int = 1, say: Say = print) 
     for each in recoveries:
         say(f"{NAMES[each.label]}: put in {each.mean_m:g} and {each.sigma_m:g} m, ".ljust(48) + _found(each))
     cost = overhead(world, seed)
-    say(f"single {cost.ratio('single'):.2f}, dual {cost.ratio('dual'):.2f} times the plain sensor (004: 3.2 and 4.2)")
+    say(f"single {cost.ratio('single'):.2f}, dual {cost.ratio('dual'):.2f} times the plain sensor (paper: 3.2 and 4.2)")
     picture = folder / "vegetation-response.png"
     _draw(world, beams, seed, picture)
     return Outcome(text="\n\n".join([_recovery_text(recoveries), _cost_text(cost)]), pictures=(picture,))
@@ -153,13 +153,13 @@ def _found(each: Recovery) -> str:
 
 def _recovery_text(recoveries: Sequence[Recovery]) -> str:
     lines = [
-        "**004 Table 1, difference between measured and expected range; ours: known noise as the real log**",
+        "**Mattes 2021 Table 1, difference between measured and expected range; ours: known noise as the real log**",
         "",
         "| | returns | mean [m] | variance [m²] | put in: mean, deviation [m] | found [m] | held back |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for name, n, mean_m, variance_m2 in PAPER_SCATTER:
-        lines.append(f"| 004, {name} | {_figures(n, mean_m, variance_m2)} | - | - | - |")
+        lines.append(f"| Mattes 2021, {name} | {_figures(n, mean_m, variance_m2)} | - | - | - |")
     for each in recoveries:
         part = each.found.measured
         put, found = f"{each.mean_m:g}, {each.sigma_m:g}", f"{each.found.mean_m:.3f}, {each.found.sigma_m:.3f}"
@@ -170,7 +170,7 @@ def _recovery_text(recoveries: Sequence[Recovery]) -> str:
         if part is not None:
             lines.append(f"| {name}, simulated | {_figures(part.n, part.mean_m, part.variance_m2)} | - | - | - |")
     words = (
-        "004 took the difference of its two variances, 1 m², as the noise to add. Held back: returns that would have "
+        "Mattes 2021 took the difference of both variances, 1 m², as the noise. Held back: returns that would have "
         "gone past the ground or the wall and lie on it instead. In low grass these limit the scatter, so what is "
         "found there is the noise that is left, less than what was put in."
     )
@@ -183,9 +183,9 @@ def _figures(n: int, mean_m: float, variance_m2: float) -> str:
 
 def _cost_text(cost: Cost) -> str:
     lines = [
-        "**004 Table 2, time per sweep of 64 lasers over 90 degrees, the plain depth sensor as the unit**",
+        "**Mattes 2021 Table 2, time per sweep of 64 lasers over 90 degrees, the plain depth sensor as the unit**",
         "",
-        "| sensor | 004 [s] | 004, ratio | ours [s] | ours, ratio |",
+        "| sensor | Mattes 2021 [s] | Mattes 2021, ratio | ours [s] | ours, ratio |",
         "| --- | --- | --- | --- | --- |",
     ]
     for name, paper_s in PAPER_S.items():
@@ -214,5 +214,5 @@ def _draw(world: SceneWorld, beams: Beams, seed: int, path: Path) -> None:
         axes.set(title=name.capitalize(), xlabel="added to the range [m]", ylabel="density [1/m]")
         axes.grid(alpha=0.3)
         axes.legend()
-    figure.suptitle("Vegetation response (004): noise, held back by what stands behind")
+    figure.suptitle("Vegetation response (Mattes 2021): noise, held back by what stands behind")
     save_figure(figure, path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""000 Fig. 22: how the side of the voxels changes the distance between simulated and real clouds."""
+"""Browning 2012 Fig. 22: how the side of the voxels changes the distance between simulated and real clouds."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,7 +54,9 @@ def _draw(study: SizeStudy, path: Path) -> None:
     axes: Any = figure.subplots()
     axes.plot(study.side_m, study.sweep_cm, "o-", label="sweep to sweep")
     axes.plot(study.side_m, study.cloud_cm, "s--", label="cloud to cloud")
-    axes.set(xlabel="side of the voxels [m]", ylabel="distance [cm]", title="Voxel world, off-road (000 Fig. 22)")
+    axes.set(
+        xlabel="side of the voxels [m]", ylabel="distance [cm]", title="Voxel world, off-road (Browning 2012 Fig. 22)"
+    )
     axes.set_ylim(bottom=0)
     axes.grid(alpha=0.3)
     axes.legend()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hedgerow.scenes.terrain import Terrain
 
 
-# The place of the navigation experiment (003 §3.5.1, the courtyard), and what truly stands in it.
+# The place of the navigation experiment (Goodin 2018 §3.5.1, the courtyard), and what truly stands in it.
 #
 # What stands in a cell is found from above: rays fall straight down on a fine raster, and the highest thing that one of
 # them meets is the cell's. So it holds for any world, whatever it is made of.
@@ -62,7 +62,7 @@ class Truth(NamedTuple):
 
 
 def courtyard() -> Yard:
-    """Load the courtyard of 003: start in the south-west corner, the goal 130 m north-east of it."""
+    """Load the courtyard of Goodin 2018: start in the south-west corner, the goal 130 m north-east of it."""
     from hedgerow.scenes.site import load_site
 
     site = load_site("courtyard")

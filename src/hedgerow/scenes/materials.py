@@ -34,7 +34,7 @@ class Material(StrictParameters):
     sigma0_m: NotNegative = 0.0
     """Standard deviation of the range at normal incidence, by roughness."""
     sigma_a_m: NotNegative = 0.0
-    """How that grows with the incidence angle (000 eq. 1)."""
+    """How that grows with the incidence angle (Browning 2012 eq. 1)."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:

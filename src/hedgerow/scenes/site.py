@@ -54,7 +54,7 @@ class Site:
     """Largest distance between the foot of a merged patch and the ground, 0 on level ground [m]."""
 
     def world(self, settings: BeamSettings | None = None) -> PhysicsWorld:
-        """Return the world to fire at, seen by pulses with width; the settings' defaults are those of 003."""
+        """Return the world to fire at, seen by pulses with width; the settings' defaults are those of Goodin 2018."""
         return PhysicsWorld(self.scene, settings, source=self.source)
 
 

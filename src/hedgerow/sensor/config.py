@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every field that a sensor file may have, with its unit and bounds; [pattern] is in pattern_config.py.
 
-The fields follow Table 2 of Goodin et al. 2018 (paper 003), with firing order and timing added. The catalogue's
+The fields follow Table 2 of Goodin 2018, with firing order and timing added. The catalogue's
 TOML files and a user's own are checked against the same models: frozen, unknown keys refused.
 """
 
@@ -76,7 +76,7 @@ class Group(StrictParameters):
     """How far the point of emission lies to the left of the rotor's direction. Default 0."""
     closed_turn_firings_per_s: Positive | None = None
     """f: the azimuth steps by 360/(f/rate - 1) degrees from one firing of the group to the next, so that a turn
-    begins and ends at the same azimuth (003 eqs. 6 and 7). Default: the azimuth follows the rotor."""
+    begins and ends at the same azimuth (Goodin 2018 eqs. 6 and 7). Default: the azimuth follows the rotor."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -263,7 +263,7 @@ class Range(StrictParameters):
 
 
 class Signal(StrictParameters):
-    """How returns are picked from the light that comes back (003 section 3.2.3)."""
+    """How returns are picked from the light that comes back (Goodin 2018 §3.2.3)."""
 
     mode: Mode
     """Used unless another is asked for."""

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drive: a sensor's pattern along a trajectory (rolling shutter), by single sweeps or all at once, with one result."""
+"""Drive: a sensor's pattern along a trajectory (rolling shutter), by single sweeps or all at once, with one result.
+
+Equations: docs/models.md §20.
+"""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -19,11 +22,11 @@ if TYPE_CHECKING:
     from hedgerow.sensor.config import Beam, SensorConfig
 
 
-# Where a beam really points: the encoder's steps and a ray drawn from the beam's cone (paper 002, section IV).
+# Where a beam really points: the encoder's steps and a ray drawn from the beam's cone (Deschaud 2012 §IV).
 #
 # A sensor reports each pulse at an encoder count and along the axis of its beam. The light it measured came from some
 # ray of a truncated cone around that axis. Both errors are for synthetic scans only: the beams of a real log already
-# contain them (000 section 3.2), so replaying a log never comes through here.
+# contain them (Browning 2012 §3.2), so replaying a log never comes through here.
 
 
 Encoder = Literal["exact", "rounded", "uniform"]

@@ -3,6 +3,8 @@
 
 For simulated logs of worlds that return exact ranges (meshes, physics). A world learned from a log has the noise in
 it already, and a real log needs none.
+
+Equations: docs/models.md §20.
 """
 
 from typing import TYPE_CHECKING, Any

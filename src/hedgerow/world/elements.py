@@ -3,6 +3,8 @@
 
 Plain columns, one row per element, float64 positions in the map frame. A learner fills them, `LearnedWorld` fires at
 them, the store writes them. Only lengths are checked here; `check.py` checks the rest when a world is made of them.
+
+Equations: docs/models.md §2 to §4.
 """
 
 from collections.abc import Sequence
@@ -69,13 +71,14 @@ class Elements:
         raise NotImplementedError
 
     def n_parameters(self) -> int:
-        """Count the numbers that define the elements as 000 §6.2.6 does: its Tables 8 and 9 can be compared."""
+        """Count the numbers that define the elements as Browning 2012 §6.2.6 does: its Tables 8 and 9 can be
+        compared."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gaussians(Elements):
-    """Stochastic volumes (000 §3.3.3)."""
+    """Stochastic volumes (Browning 2012 §3.3.3)."""
 
     mean_m: NDArray[np.float64]
     """(N, 3) map frame."""
@@ -150,7 +153,8 @@ class Gaussians(Elements):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Triangles(Elements):
-    """A surface, permeable or not (000 §3.3.2). Each row has its own corners, so that rows can be cut into tiles."""
+    """A surface, permeable or not (Browning 2012 §3.3.2). Each row has its own corners, so that rows can be cut into
+    tiles."""
 
     corners_m: NDArray[np.float64]
     """(N, 3, 3) three corners, map frame."""
@@ -192,7 +196,8 @@ class Triangles(Elements):
         return self.corners_m.min(axis=1), self.corners_m.max(axis=1)
 
     def n_parameters(self) -> int:
-        """Count 9 each (three corners, shared ones too, as 000 does), and 1 for permeability if any lets rays pass."""
+        """Count 9 each (three corners, shared ones too, as Browning 2012 does), and 1 for permeability if any lets rays
+        pass."""
         return (10 if (self.permeability > 0).any() else 9) * len(self)
 
     def add_to(self, scene: Scene) -> None:
@@ -211,7 +216,7 @@ class Triangles(Elements):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Points(Elements):
-    """Remembered returns (000 §3.3.1 and §4.2)."""
+    """Remembered returns (Browning 2012 §3.3.1 and §4.2)."""
 
     position_m: NDArray[np.float64]
     """(N, 3) map frame."""
@@ -224,9 +229,10 @@ class Points(Elements):
     reach_m: float = 0.01
     """A ray sees points up to this far off its line."""
     pick: Literal["nearest", "first"] = "nearest"
-    """Which point gives the range: the nearest to the ray's line (000 §4.2), or the first along it (001 §4.3.2)."""
+    """Which point gives the range: the nearest to the ray's line (Browning 2012 §4.2), or the first along it
+    (Tallavajhula 2018 §4.3.2)."""
     noise: SurfaceNoise = NOISELESS
-    """Range noise by incidence angle, that of a surface (000 §4.2)."""
+    """Range noise by incidence angle, that of a surface (Browning 2012 §4.2)."""
 
     @classmethod
     def plain(cls, position_m: NDArray[np.float64], normal: NDArray[np.float32], **settings: Any) -> Self:

@@ -3,6 +3,8 @@
 
 Elements are numbered through: triangles, then Gaussians, then points, each tile by tile, so the tables of a world may
 be in another order than those it was made of. What is in memory and what is on the disk number, and randomise, alike.
+
+Equations: docs/models.md §5.
 """
 
 from abc import abstractmethod
@@ -58,7 +60,8 @@ class Target:
     points: PointScene | None = None
 
     def fire(self, beams: Beams, seed: int, options: Options) -> Hits:
-        """Draw the first return of each pulse; where a point and another element answer, the nearer one (000 §4.5)."""
+        """Draw the first return of each pulse; where a point and another element answer, the nearer one (Browning 2012
+        §4.5)."""
         if self.points is not None and self.scene.n_elements == 0:
             return self.points.fire(beams, seed=seed, **options)
         hits = self.scene.fire(beams, seed=seed, **options)
@@ -77,7 +80,7 @@ class Target:
         if self.points is None:
             return self.scene.log_likelihood(beams, range_m, min_sigma_m=min_sigma_m, **options)
         if self.scene.n_elements > 0:
-            raise InputError("world", "has points beside other elements, which 000 does not score; score each alone")
+            raise InputError("world", "has points beside other elements, which have no common score; score each alone")
         return self.points.log_likelihood(beams, range_m, min_sigma_m=min_sigma_m, **options)
 
     def crossings(self, beam: Beams, options: Options) -> Crossings:
@@ -104,7 +107,7 @@ def _nearer(a: Hits, b: Hits) -> Hits:
     )
 
 
-# Range density along one beam: the mixture of 000 §5.4, for plots.
+# Range density along one beam: the mixture of Browning 2012 §5.4, for plots.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,7 +124,7 @@ class RangeDensity:
 def mixture(
     crossings: Crossings, range_m: NDArray[np.float64], min_range_m: float, max_range_m: float, min_sigma_m: float
 ) -> RangeDensity:
-    """Weigh the elements by the chance that the beam gets to them and is stopped there (000 eq. 22 to 24).
+    """Weigh the elements by the chance that the beam gets to them and is stopped there (Browning 2012 eq. 22 to 24).
 
     Args:
         crossings: elements on the beam, nearest first.
@@ -214,7 +217,7 @@ class ElementWorld(World):
     ) -> NDArray[np.float64]:
         """Give the log density of each pulse's first return, or of its absence, within the log's own limits.
 
-        A world of points is sure of a return or of none (000 §6.2.5).
+        A world of points is sure of a return or of none (Browning 2012 §6.2.5).
 
         Returns:
             (N,) natural logarithms; -inf where the world says it cannot be.

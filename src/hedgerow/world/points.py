@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PointScene: remembered points, and what beams see of them (000 §4.2).
+"""PointScene: remembered points, and what beams see of them (Browning 2012 §4.2).
 
 The point nearest to the line of a beam, or the first along it, gives the range, plus the noise of a surface with the
 point's normal. A beam sees a point or it does not: there is no permeability, and points behind others shine through
-(000 Fig. 17). Positions are float64 in the map here and float32 relative to `origin_m` inside, as in `Scene`.
+(Browning 2012 Fig. 17). Positions are float64 in the map here and float32 relative to `origin_m` inside, as in `Scene`.
+
+Equations: docs/models.md §4.
 """
 
 from collections.abc import Sequence
@@ -125,8 +127,8 @@ class PointScene:
     ) -> NDArray[np.float64]:
         """Give the log density of each measured range: one normal density around the point that is seen.
 
-        As 000 §6.2.5 has it, such a world gives a return for certain or not at all; only the noise of a point close to
-        a limit leaves a chance of neither.
+        As Browning 2012 §6.2.5 has it, such a world gives a return for certain or not at all; only the noise of a point
+        close to a limit leaves a chance of neither.
         """
         from scipy import special
 

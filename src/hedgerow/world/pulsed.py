@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PhysicsWorld: a scene seen by pulses with width, through a receiver (003 §3.2).
+"""PhysicsWorld: a scene seen by pulses with width, through a receiver (Goodin 2018 §3.2).
 
 Meshes, learned Gaussians, permeable or not, and placed copies of them all take part in one beam: every sub-ray throws
 its own coins. A pulse gives a return if any of its sub-rays does, whatever its axis meets.
@@ -180,7 +180,7 @@ def _sub_rays(found: _core.PulseColumns) -> SubRayHits:
     return SubRayHits(range_m=found.range_m, intensity=found.intensity, label=found.label, element=found.element)
 
 
-# PhysicsWorld: a scene seen by pulses with width, through a receiver (003 §3.2).
+# PhysicsWorld: a scene seen by pulses with width, through a receiver (Goodin 2018 §3.2).
 
 
 @dataclass(frozen=True, slots=True, eq=False)

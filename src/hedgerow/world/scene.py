@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scene: meshes, Gaussians and placed copies of other scenes, and the questions that rays ask them."""
+"""Scene: meshes, Gaussians and placed copies of other scenes, and the questions that rays ask them.
+
+Equations: docs/models.md §3.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -23,7 +26,7 @@ from hedgerow.world.surface_noise import NOISELESS, SurfaceNoise
 # Positions are float64 in the map frame here and float32 relative to `origin_m` inside, so a site far from the map's
 # zero keeps millimetres. Elements (triangles and Gaussians) are numbered through: first the scene's own in the order
 # they were added, then those of each placed scene in the order of placing, by the same rule. The elements are those of
-# 000 §3.3.
+# Browning 2012 §3.3.
 
 
 class Assembly:
@@ -122,7 +125,7 @@ class Assembly:
             extinction_per_m: (N,) or one number k instead: it passes with exp(-k sigma_t exp(-dist²/2)) [1/m].
             depth: (N,) or one number u instead: it passes with exp(-u (1 - dist²/tau²)²), from all sides alike, and
                 with nothing cut off at `tau`.
-            tau: 3.5 as in 000; 002 took 2.
+            tau: 3.5 as in Browning 2012; Deschaud 2012 took 2.
             label: semantic class, 0 to 65535, or counts of several, by which each return draws one.
             intensity: mean intensity of its returns, 0 or more; NaN is unknown.
             intensity_sigma: standard deviation of it.
@@ -452,7 +455,8 @@ class Scene(Assembly):
         threads: int = 0,
         progress: Progress | None = None,
     ) -> NDArray[np.float64]:
-        """Give the log density of each measured range under the mixture of all elements on its ray (000 §5.4).
+        """Give the log density of each measured range under the mixture of all elements on its ray (Browning 2012
+        §5.4).
 
         Args:
             range_m: (N,) float32 measured ranges, inf for no return within the limits.
@@ -502,7 +506,8 @@ def require_threads(threads: int) -> int:
     return threads
 
 
-# What a beam meets behind things of some labels: the ground behind the grass, the wall behind the hedge (004 §3.1).
+# What a beam meets behind things of some labels: the ground behind the grass, the wall behind the hedge (Mattes 2021
+# §3.1).
 
 
 def first_behind(

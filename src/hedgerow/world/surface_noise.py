@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Range noise of surfaces by incidence angle (000 §3.3.2) and range."""
+"""Range noise of surfaces by incidence angle (Browning 2012 §3.3.2) and range.
+
+Equations: docs/models.md §2.
+"""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,13 +19,13 @@ if TYPE_CHECKING:
 class SurfaceNoise:
     """Range noise of triangles: sigma² = sigma0² + (sigma_per_m r)² + sigma_a² (sin θ / cos² θ)².
 
-    θ is the incidence angle (000 eq. 1), r the range.
+    θ is the incidence angle (Browning 2012 eq. 1), r the range.
     """
 
     sigma0_m: float = 0.0
-    """Standard deviation at normal incidence [m]; 000 found 0.015 for an HDL-64E."""
+    """Standard deviation at normal incidence [m]; Browning 2012 found 0.015 for an HDL-64E."""
     sigma_a_m: float = 0.0
-    """How it grows with the incidence angle [m]; 000 found 0.0014."""
+    """How it grows with the incidence angle [m]; Browning 2012 found 0.0014."""
     max_incidence_rad: float = float(np.radians(85))
     """The angle is capped here, so that a grazing ray keeps a finite sigma."""
     sigma_per_m: float = 0.0

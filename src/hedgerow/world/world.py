@@ -6,6 +6,8 @@
 Range limits, the vegetation response, the sensor's noise and what the log says about itself are added here, once, for
 every kind of world: scenes (`SceneWorld`, `PhysicsWorld`), learned worlds (`LearnedWorld`, `TiledWorld`) and your own.
 A world of your own derives from `World` and gives `returns`.
+
+Equations: docs/models.md §28.
 """
 
 import copy
@@ -49,8 +51,8 @@ class WorldSize:
     tables: dict[str, int]
     """Number of elements of each table."""
     parameters: int
-    """Numbers that define them, counted as in 000 §6.2.6: 10 per Gaussian, 9 per triangle (10 if any triangle is
-    permeable), 3 per point; intensities and labels, which 000 does not have, are left out."""
+    """Numbers that define them, counted as in Browning 2012 §6.2.6: 10 per Gaussian, 9 per triangle (10 if any triangle
+    is permeable), 3 per point; intensities and labels, which Browning 2012 does not have, are left out."""
     bytes: int
     """Of the tables in memory, all columns."""
 
@@ -138,7 +140,7 @@ class World(ABC):
         raise InputError("world", f"a {type(self).__name__} does not know how likely a range is")
 
     def with_vegetation(self, settings: VegetationSettings | None) -> Self:
-        """Return this world with vegetation that scatters ranges (004); elements are shared.
+        """Return this world with vegetation that scatters ranges (Mattes 2021); elements are shared.
 
         Raises:
             InputError: it has no labelled scene to look for solid things in.

@@ -46,7 +46,7 @@ def some_log(tables, n=4000, seed=1):
 
 
 def slow_sums(tables, log):
-    """The same sums as told in MODELS §3, one beam after the other."""
+    """The same sums as in docs/models.md §13, one beam after the other."""
     gaussians = tables[0]
     scene = scene_of(tables)
     found = scene.pierced(log.beams, max_range_m=MODEL.max_range_m)

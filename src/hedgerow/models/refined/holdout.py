@@ -2,6 +2,8 @@
 """A log split into sweeps for training and sweeps held out for validation, read in chunks as often as needed.
 
 Whole sweeps are held out, never single beams: a beam's neighbours in its own sweep all but tell its range.
+
+Equations: docs/models.md §16.
 """
 
 from collections.abc import Callable, Iterator

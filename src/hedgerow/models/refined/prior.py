@@ -5,6 +5,8 @@ Ten points on a ray say nothing about the shape across it. The elements around d
 pooled covariance of a neighbourhood gives its directions; how thick it is, the element knows best itself. Where a
 neighbourhood is flat, there is more of the same between two rings of beams: elements grow into the gap. Between
 leaves there is air.
+
+Equations: docs/models.md §15.
 """
 
 from dataclasses import dataclass

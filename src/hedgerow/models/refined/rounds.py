@@ -11,6 +11,8 @@ maximum of the points' density, not quite of the ranges': a point tells little a
 
 Reshaping: elements that explain nothing are pruned, similar neighbours merged, and elements that explain too much
 split, within a budget of elements. Ties go to the lower element number, so the result is the same every time.
+
+Equations: docs/models.md §13.
 """
 
 from collections.abc import Callable, Iterable

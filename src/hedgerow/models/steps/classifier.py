@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Surface or volume: what each point of a log belongs to, by the shape of its surroundings (000 §3.3.4).
+"""Surface or volume: what each point of a log belongs to, by the shape of its surroundings (Browning 2012 §3.3.4).
 
 Around each point, the smallest eigenvalue of the covariance over the sum of all three says how spherical the points
 lie: 0 on a plane or a line, 1/3 in a ball. A bilateral filter smooths these scores without blurring the foot of a
@@ -8,6 +8,8 @@ a parked sensor changes what a neighbourhood looks like.
 
 The hybrid world learns its triangles from the surface and its Gaussians from the volume. Called a volume, a piece of
 road only costs memory; called a surface, grass becomes a wall. So what is in doubt is a volume.
+
+Equations: docs/models.md §12.
 """
 
 import tomllib
@@ -54,7 +56,7 @@ class ClassifierParameters(Parameters):
     voxel_m: Positive = _SHIPPED["voxel_m"]
     """Points in one voxel of this side count as one, at their mean."""
     radius_m: Positive = _SHIPPED["radius_m"]
-    """The shape of what lies within it is the point's score (d in 000)."""
+    """The shape of what lies within it is the point's score (d in Browning 2012)."""
     default_score: Score = _SHIPPED["default_score"]
     """Score of a point with too few neighbours (s_d)."""
     min_neighbours: int = Field(default=_SHIPPED["min_neighbours"], ge=1)
@@ -153,7 +155,7 @@ def sphericalness(eigenvalue: NDArray[np.float32], count: NDArray[np.uint32], pa
 def smooth_scores(
     position_m: NDArray[np.float64], score: NDArray[np.float32], parameters: ClassifierParameters, threads: int = 0
 ) -> NDArray[np.float32]:
-    """Return the (N,) scores of (N, 3) thinned points after the bilateral filter (000 eq. 7 and 8)."""
+    """Return the (N,) scores of (N, 3) thinned points after the bilateral filter (Browning 2012 eq. 7 and 8)."""
     bilateral = _core.Bilateral(
         radius_m=parameters.smooth_radius_m,
         n_neighbours=parameters.smooth_neighbours,

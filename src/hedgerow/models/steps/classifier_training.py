@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training of the classifier by differential evolution (Storn and Price 1997) on labelled returns (000 §3.3.4).
+"""Training of the classifier by differential evolution (Storn and Price 1997) on labelled returns (Browning 2012
+§3.3.4).
 
 The score is a balanced accuracy: the share of the volume's returns called a volume and the share of the surface's
-called a surface, the first with twice the weight. 000 remarks that a surface called a volume costs less: it is still
-simulated well, only with more elements.
+called a surface, the first with twice the weight. Browning 2012 remarks that a surface called a volume costs less: it
+is still simulated well, only with more elements.
 
 Only seven numbers are searched. The voxel is given, and the best threshold for the other seven is found exactly by
 going through all of them, which saves the search a dimension. Large sites are scored on square blocks drawn from
 them, with all that lies around the blocks in place, so that no neighbourhood is cut.
+
+Equations: docs/models.md §12.
 """
 
 from collections.abc import Collection, Sequence

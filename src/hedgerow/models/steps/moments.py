@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Moments of groups of points, and statistics of logs that add up part by part."""
+"""Moments of groups of points, and statistics of logs that add up part by part.
+
+Equations: docs/models.md §7.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +19,8 @@ from hedgerow.models.steps.log_parts import Parts
 from hedgerow.world.elements import Gaussians
 from hedgerow.world.labels import LabelCounts
 
-# Moments: what is known of groups of points, enough to make maximum likelihood Gaussians of them (000 eq. 3 and 4).
+# Moments: what is known of groups of points, enough to make maximum likelihood Gaussians of them (Browning 2012 eq. 3
+# and 4).
 #
 # Every volume learner ends here, whatever formed its groups: voxels, leaves of a tree, regions that grew together.
 # Scatter is kept about each group's own mean, so that large map offsets do not cancel, and groups can be joined.
@@ -66,7 +70,7 @@ class Moments:
 
     @property
     def covariance_m2(self) -> NDArray[np.float64]:
-        """(V, 3, 3) maximum likelihood covariance (000 eq. 4)."""
+        """(V, 3, 3) maximum likelihood covariance (Browning 2012 eq. 4)."""
         return self.scatter_m2 / self.count[:, None, None]
 
     @classmethod
@@ -271,7 +275,7 @@ class VoxelStatistics:
         )
 
     def finish(self, *, min_points: int = 5, tau: float = 3.5, min_sigma_m: float = 0.001) -> Gaussians:
-        """Make a maximum likelihood Gaussian of each voxel that has at least `min_points` (000 eq. 3 and 4).
+        """Make a maximum likelihood Gaussian of each voxel that has at least `min_points` (Browning 2012 eq. 3 and 4).
 
         Returns:
             Solid Gaussians in the order of `keys`.

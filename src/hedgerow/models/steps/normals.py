@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Normals of points: weighted, robust local plane fits, on the side of the sensor that saw the point (000 §3.3.2).
+"""Normals of points: weighted, robust local plane fits, on the side of the sensor that saw the point (Browning 2012
+§3.3.2).
 
 Each fit weighs its neighbours by (1 - d²/h²)⁴ with kernel h, then a few times by Tukey's biweight of their distance to
 the plane so far, so that a kerb or a twig does not tilt the ground beside it. Where the points lie on a line or in
 one place no plane is defined, and the normal points to the sensor as squarely to the line as it can.
+
+Equations: docs/models.md §10.
 """
 
 import numpy as np
@@ -51,7 +54,7 @@ def estimate_normals(
     Args:
         position_m: (N, 3) float64, map frame.
         toward: (N, 3) float32 unit vectors from each point to the sensor, map frame.
-        kernel_m: how far around the plane is fitted [m]; 0.4 as in 000.
+        kernel_m: how far around the plane is fitted [m]; 0.4 as in Browning 2012.
         voxel_m: points in one voxel of this side share a fit [m].
         threads: 0 for all; the result does not depend on it.
 

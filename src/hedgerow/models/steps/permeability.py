@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Permeability by counting: of the beams that met an element, the share that went on (000 §3.3.2 and §3.3.3).
+"""Permeability by counting: of the beams that met an element, the share that went on (Browning 2012 §3.3.2 and §3.3.3).
 
 No-returns are beams that passed everything on their way. Counts add up over partitions, so the passes over the log can
 be cut any way. An element that no beam ever hit is dropped: what was never seen to stop a beam is not there.
+
+Equations: docs/models.md §6.
 """
 
 from dataclasses import dataclass, replace

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Range noise by incidence angle, fitted to residuals on a learned surface (000 §3.3.2, eq. 1).
+"""Range noise by incidence angle, fitted to residuals on a learned surface (Browning 2012 §3.3.2, eq. 1).
 
     sigma² = sigma0² + sigma_a² (sin θ / cos² θ)²
 
@@ -9,6 +9,8 @@ range, which vegetation and edges hardly disturb; both constants then follow fro
 
 Where the mesh bends (kerbs, corners, thickets) its own errors are larger than the sensor's, so only residuals on flat
 pieces count, unless there are too few of them.
+
+Equations: docs/models.md §11.
 """
 
 from collections.abc import Callable

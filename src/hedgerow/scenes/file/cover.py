@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cover ground with a dense plant: large patches where they fit, smaller ones, and single plants at the borders.
 
-DESIGN section 3: grass merged into patches of 10 m before instancing is faster to fire at than clumps placed one by
+docs/decisions.md: grass merged into patches of 10 m before instancing is faster to fire at than clumps placed one by
 one. A few variants of a patch are placed on a grid, turned by random quarters. A square that does not lie wholly on
 allowed ground, or on which a plane cannot follow the ground within `max_gap_m`, is cut into four, down to 1.25 m; what
 is left then is cut plant by plant: only plants whose foot is allowed stay, each at the height of the ground under it.

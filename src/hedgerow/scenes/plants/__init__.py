@@ -29,7 +29,7 @@ PLANTS: dict[str, Plant] = {
     for plant in (
         Plant(
             "cylinder-grass",
-            "a patch of upright cylinders, as in 003 section 3.4.1",
+            "a patch of upright cylinders, as in Goodin 2018 §3.4.1",
             CylinderGrassParameters,
             make_cylinder_grass,
         ),

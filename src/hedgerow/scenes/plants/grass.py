@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patches of grass: upright cylinders as in 003 section 3.4.1, and bent blades.
+"""Patches of grass: upright cylinders as in Goodin 2018 §3.4.1, and bent blades.
 
 A patch is a rectangle around (0, 0), merged into one mesh: large patches placed side by side are faster to fire at
-than single plants (DESIGN section 3). Everything is made in one go for all blades.
+than single plants (docs/decisions.md, grass in patches). Everything is made in one go for all blades.
 """
 
 from typing import Self
@@ -53,10 +53,10 @@ class PatchParameters(PlantParameters):
 
 
 class CylinderGrassParameters(PatchParameters):
-    """Grass of 003 section 3.4.1: uniform vertical cylinders, randomly placed."""
+    """Grass of Goodin 2018 §3.4.1: uniform vertical cylinders, randomly placed."""
 
     diameter_m: Metres = 0.01
-    """Diameter d of the stems: 10 and 20 mm in 003."""
+    """Diameter d of the stems: 10 and 20 mm in Goodin 2018."""
     height_m: Metres = 0.5
     """Height of all stems."""
     sides: int = Field(default=8, ge=3, le=64)

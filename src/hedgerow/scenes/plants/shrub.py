@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shrubs: several stems from one root, or a short trunk as of a potted shrub (003 section 3.4.3), and leaves."""
+"""Shrubs: several stems from one root, or a short trunk as of a potted shrub (Goodin 2018 §3.4.3), and leaves."""
 
 import numpy as np
 from pydantic import Field

@@ -2,7 +2,7 @@
 """One turn of a spinning multi-beam lidar, pulse by pulse in firing order.
 
 Time is cut into slots. In each slot one group of lasers fires, laser after laser; the schedule says which group.
-Most sensors have one group. The HDL-64E of paper 003 has two: three slots of the upper block, then one of the
+Most sensors have one group. The HDL-64E of Goodin 2018 has two: three slots of the upper block, then one of the
 lower, which replaces every fourth slot of the upper. Firing starts anew with each turn: where a turn is not a whole
 number of slots, the rest (less than one slot) stays dark. A real sensor carries it into the next turn instead, which
 would shift every turn's azimuths by a fraction of a step.
@@ -92,7 +92,8 @@ def _turned(
     per_s = group.closed_turn_firings_per_s
     if per_s is None:
         return 2 * np.pi * rate_hz * time_s
-    # 003 eqs. 6 and 7. The small term: slot 3 at a quarter of the slots' rate is firing 0.75, slot 4 is firing 1.
+    # Goodin 2018 eqs. 6 and 7. The small term: slot 3 at a quarter of the slots' rate is firing 0.75, slot 4 is firing
+    # 1.
     firing = np.floor(slots * slot_s * per_s + 1e-6)
     return (firing * 2 * np.pi / (per_s / rate_hz - 1))[:, None]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One beam: which one was clicked, and where a world says that it would return from (000 §5.4)."""
+"""One beam: which one was clicked, and where a world says that it would return from (Browning 2012 §5.4)."""
 
 from dataclasses import dataclass
 
