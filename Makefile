@@ -13,11 +13,12 @@ demo: ## record a trail, learn it, fire through it, compare; writes out/
 	@tools/setup.sh
 	@.venv/bin/hedgerow demo
 
-lint: ## ruff and pyright
+lint: ## ruff, pyright and the order of the layers
 	@tools/setup.sh lint test
 	$(python) -m ruff check .
 	$(python) -m ruff format --check .
 	$(python) -m pyright
+	.venv/bin/lint-imports --no-cache
 
 test: lint ## lint, then the default test suite
 	$(python) -m pytest
