@@ -137,7 +137,7 @@ def logs(
         seen = ~np.isin(sweep["col"], hidden)
         kept = {name: column[seen] for name, column in sweep.items()}
         log = as_log(kept, number, min_range_m, max_range_m, sensor)
-        shifted = type(log.beams).trusted(log.beams.columns() | {"pulse": log.beams.pulse + first})
+        shifted = type(log.beams).without_checks(log.beams.columns() | {"pulse": log.beams.pulse + first})
         first += len(log)
         yield replace(log, beams=shifted)
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.base import arrays, rotation
 from hedgerow.base.arrays import RowError
-from hedgerow.base.columns import store
+from hedgerow.base.columns import set_fields
 from hedgerow.errors import InputError
 
 _NS_PER_S = 1_000_000_000
@@ -37,7 +37,7 @@ class Pose:
         position_m = arrays.as_floats("position_m", self.position_m, (3,))
         quaternion = arrays.as_floats("quaternion_xyzw", self.quaternion_xyzw, (4,))
         _store_poses(self, position_m[None], quaternion[None])
-        store(self, {"position_m": self.position_m[0], "quaternion_xyzw": self.quaternion_xyzw[0]})
+        set_fields(self, {"position_m": self.position_m[0], "quaternion_xyzw": self.quaternion_xyzw[0]})
 
     @classmethod
     def from_xyz_rpy(cls, xyz_m: ArrayLike, rpy_rad: ArrayLike = (0.0, 0.0, 0.0)) -> Self:
@@ -109,7 +109,7 @@ class Trajectory:
             raise RowError("time_ns", row, f"is {time_ns[row]}, not later than the row before ({time_ns[row - 1]})")
         position_m = arrays.as_floats("position_m", self.position_m, (n_poses, 3))
         quaternion = arrays.as_floats("quaternion_xyzw", self.quaternion_xyzw, (n_poses, 4))
-        store(self, {"time_ns": arrays.read_only(time_ns)})
+        set_fields(self, {"time_ns": arrays.read_only(time_ns)})
         _store_poses(self, position_m, quaternion)
 
     @classmethod
@@ -206,7 +206,7 @@ class Trajectory:
         # Angles once per segment, and only of those in use: a sweep is short, a drive may have a million poses.
         first, last = (int(segment.min()), int(segment.max())) if len(segment) else (0, 0)
         used = self.quaternion_xyzw[first : last + 2]
-        near, angle_rad = rotation.short_way(used[:-1], used[1:])
+        near, angle_rad = rotation.shortest_turn(used[:-1], used[1:])
         return position_m, rotation.slerp(start, near[segment - first], angle_rad[segment - first], fraction)
 
     def pose_at(self, time: float) -> Pose:
@@ -251,7 +251,7 @@ def _store_poses(owner: object, position_m: NDArray[np.float64], quaternion: NDA
     # A quaternion that is already exact keeps its last bit, so that files round-trip.
     inexact = np.abs(np.linalg.norm(quaternion, axis=1, keepdims=True) - 1) > 1e-12
     unit = np.where(inexact, rotation.normalise(quaternion), quaternion)
-    store(owner, {"position_m": arrays.read_only(position_m), "quaternion_xyzw": arrays.read_only(unit)})
+    set_fields(owner, {"position_m": arrays.read_only(position_m), "quaternion_xyzw": arrays.read_only(unit)})
 
 
 def _require_positive(name: str, value: float) -> None:

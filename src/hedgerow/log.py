@@ -21,18 +21,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.base import arrays
 from hedgerow.base.arrays import Index, Numbers
-from hedgerow.base.columns import (
-    BLANK,
-    Table,
-    as_beside,
-    as_ranges,
-    require_agreement,
-    require_beside,
-    require_ranges,
-    require_within,
-    store,
-)
+from hedgerow.base.columns import Table, require_agreement, set_fields
 from hedgerow.errors import InputError
+
+_Missing = np.float32 | np.uint16 | np.int64
+MISSING: dict[str, _Missing] = {"intensity": np.float32(np.nan), "label": np.uint16(0), "element": np.int64(-1)}
+"""What the columns of `Returns` hold where the range is inf. One fixed value makes equal data equal bit for bit."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,7 +60,7 @@ class Beams(Table):
         checked = {"origin_m": origin_m, "direction": direction}
         for name, dtype in (("time_ns", np.int64), ("ring", np.uint16), ("sweep", np.int32), ("pulse", np.int64)):
             checked[name] = arrays.require(name, getattr(self, name), dtype, (n,))
-        store(self, checked)
+        set_fields(self, checked)
 
     @classmethod
     def from_arrays(
@@ -108,15 +102,15 @@ class Beams(Table):
 
         Otherwise the pulses are numbered anew from 0, so that no two share their random numbers.
         """
-        joined = cls.joined(parts)
+        joined = cls.join(parts)
         spans = sorted((part.pulse.min(), part.pulse.max()) for part in parts if len(part))
         if all(last < first for (_, last), (first, _) in pairwise(spans)):
             return joined
-        return cls.trusted(joined.columns() | {"pulse": np.arange(len(joined), dtype=np.int64)})
+        return cls.without_checks(joined.columns() | {"pulse": np.arange(len(joined), dtype=np.int64)})
 
     def select(self, *, sweep: Numbers | None = None, ring: Numbers | None = None) -> Self:
         """Keep the pulses of these sweeps and rings: a number, a range or a list of each."""
-        return self[arrays.among(self.sweep, sweep) & arrays.among(self.ring, ring)]
+        return self[arrays.is_member(self.sweep, sweep) & arrays.is_member(self.ring, ring)]
 
     @property
     def time_s(self) -> NDArray[np.float64]:
@@ -144,22 +138,22 @@ class Returns(Table):
     def __post_init__(self) -> None:
         """Check every value once."""
         range_m = arrays.require("range_m", self.range_m, np.float32, ("N",), ("N", "R"))
-        require_ranges("range_m", range_m)
-        intensity = require_beside("intensity", self.intensity, range_m, BLANK["intensity"])
-        label = require_beside("label", self.label, range_m, BLANK["label"])
-        element = require_beside("element", self.element, range_m, BLANK["element"])
-        store(self, {"range_m": range_m, "intensity": intensity, "label": label, "element": element})
+        _require_ranges("range_m", range_m)
+        intensity = _require_return_column("intensity", self.intensity, range_m, MISSING["intensity"])
+        label = _require_return_column("label", self.label, range_m, MISSING["label"])
+        element = _require_return_column("element", self.element, range_m, MISSING["element"])
+        set_fields(self, {"range_m": range_m, "intensity": intensity, "label": label, "element": element})
 
     @classmethod
     def from_arrays(
         cls, *, ranges: ArrayLike, intensities: ArrayLike | None = None, labels: ArrayLike | None = None
     ) -> Self:
         """Make returns from plain arrays or lists, all (N,) or all (N, R); see `Log.from_arrays`."""
-        range_m = as_ranges("ranges", ranges)
+        range_m = _as_ranges("ranges", ranges)
         return cls(
             range_m=range_m,
-            intensity=as_beside("intensities", intensities, range_m, BLANK["intensity"]),
-            label=as_beside("labels", labels, range_m, BLANK["label"]),
+            intensity=_as_return_column("intensities", intensities, range_m, MISSING["intensity"]),
+            label=_as_return_column("labels", labels, range_m, MISSING["label"]),
         )
 
     @property
@@ -201,11 +195,11 @@ class Log:
         """Check every value once."""
         if len(self.beams) != len(self.returns):
             raise InputError("log", f"{len(self.beams)} beams but {len(self.returns)} returns; expected equal lengths")
-        require_within("range_m", self.returns.range_m, self.min_range_m, self.max_range_m)
+        _require_within("range_m", self.returns.range_m, self.min_range_m, self.max_range_m)
         origin_m = arrays.as_floats("map_origin_m", self.map_origin_m, (3,))
         arrays.require_finite("map_origin_m", origin_m)
-        store(self, {"min_range_m": float(self.min_range_m), "max_range_m": float(self.max_range_m)})
-        store(self, {"map_origin_m": arrays.read_only(origin_m.copy()), "metadata": dict(self.metadata)})
+        set_fields(self, {"min_range_m": float(self.min_range_m), "max_range_m": float(self.max_range_m)})
+        set_fields(self, {"map_origin_m": arrays.read_only(origin_m.copy()), "metadata": dict(self.metadata)})
 
     @classmethod
     def from_arrays(
@@ -254,7 +248,7 @@ class Log:
         """
         require_agreement(parts, ("sensor", "min_range_m", "max_range_m", "map_origin_m"))
         beams = Beams.concatenate([part.beams for part in parts])
-        returns = Returns.joined([part.returns for part in parts])
+        returns = Returns.join([part.returns for part in parts])
         agreed = [item for item in parts[0].metadata.items() if all(item in part.metadata.items() for part in parts)]
         return replace(parts[0], beams=beams, returns=returns, metadata=dict(agreed))
 
@@ -265,13 +259,13 @@ class Log:
     def __getitem__(self, index: Index) -> Self:
         """Select pulses by slice, mask or positions."""
         new = object.__new__(type(self))
-        store(new, {each.name: getattr(self, each.name) for each in fields(self)})
-        store(new, {"beams": self.beams[index], "returns": self.returns[index]})
+        set_fields(new, {each.name: getattr(self, each.name) for each in fields(self)})
+        set_fields(new, {"beams": self.beams[index], "returns": self.returns[index]})
         return new
 
     def select(self, *, sweep: Numbers | None = None, ring: Numbers | None = None) -> Self:
         """Keep the pulses of these sweeps and rings: a number, a range or a list of each."""
-        return self[arrays.among(self.beams.sweep, sweep) & arrays.among(self.beams.ring, ring)]
+        return self[arrays.is_member(self.beams.sweep, sweep) & arrays.is_member(self.beams.ring, ring)]
 
     @property
     def sweeps(self) -> NDArray[np.int32]:
@@ -280,7 +274,7 @@ class Log:
 
     def iter_sweeps(self) -> Iterator[tuple[int, Self]]:
         """Give (sweep number, its log) in ascending order; without copying if the sweeps lie in order."""
-        for number, rows in arrays.groups(self.beams.sweep):
+        for number, rows in arrays.group_rows(self.beams.sweep):
             yield number, self[rows]
 
     def points(self) -> NDArray[np.float64]:
@@ -302,3 +296,81 @@ class Log:
         same_data = self.beams.equal(other.beams) and self.returns.equal(other.returns)
         mine, theirs = ((log.sensor, log.min_range_m, log.max_range_m, log.metadata) for log in (self, other))
         return same_data and mine == theirs and np.array_equal(self.map_origin_m, other.map_origin_m)
+
+
+def require_limits(min_range_m: float, max_range_m: float) -> None:
+    """Raise InputError unless something can lie between the range limits."""
+    if not 0 <= min_range_m < max_range_m:
+        raise InputError("range limits", f"expected 0 <= min_range_m < max_range_m, found {min_range_m}, {max_range_m}")
+
+
+def _as_ranges(name: str, values: ArrayLike) -> NDArray[np.float32]:
+    """Convert (N,) or (N, R) ranges to checked float32; (N, 1) becomes (N,)."""
+    range_m = arrays.as_floats(name, values, ("N",), ("N", "R"), dtype=np.float32)
+    if range_m.ndim == 2 and range_m.shape[1] == 1:
+        range_m = range_m[:, 0]
+    _require_ranges(name, range_m)
+    return range_m
+
+
+def _as_return_column(
+    name: str, values: ArrayLike | None, range_m: NDArray[np.float32], missing: _Missing
+) -> NDArray[Any] | None:
+    """Convert a column in the shape of the ranges to the type of `missing`, which it gets where there is no return."""
+    if values is None:
+        return None
+    array = np.asarray(values)
+    if range_m.ndim == 1 and array.shape == (len(range_m), 1):
+        array = array[:, 0]
+    if isinstance(missing, np.floating):
+        column = arrays.as_floats(name, array, range_m.shape, dtype=type(missing))
+    else:
+        column = arrays.as_integers(name, array, range_m.shape, type(missing))
+    return np.where(np.isinf(range_m), missing, column)
+
+
+def _require_ranges(name: str, range_m: NDArray[np.floating]) -> None:
+    """Raise InputError unless (N,) or (N, R) ranges are above 0 or inf and, in each row, nearest first."""
+    if range_m.ndim == 2 and range_m.shape[1] < 2:
+        raise InputError(name, f"expected (N,), or (N, R) with R of 2 or more, found shape {range_m.shape}")
+    wrong = ~(range_m > 0)
+    if wrong.any():
+        row = arrays.first_row(wrong)
+        raise arrays.RowError(name, row, f"is {range_m[row].tolist()}; a range is above 0 m, use inf for no return")
+    if range_m.ndim == 2:
+        wrong = range_m[:, 1:] < range_m[:, :-1]
+        if wrong.any():
+            row = arrays.first_row(wrong)
+            raise arrays.RowError(name, row, f"is {range_m[row].tolist()}; sort its returns nearest first, inf last")
+
+
+def _require_within(name: str, range_m: NDArray[np.float32], min_range_m: float, max_range_m: float) -> None:
+    """Raise InputError unless the limits are in order and every finite range lies between them."""
+    require_limits(min_range_m, max_range_m)
+    # Limits are rounded like the ranges, so that a range equal to its limit stays inside.
+    for limit, outside in (
+        (f"max_range_m = {max_range_m} m", np.isfinite(range_m) & (range_m > np.float32(max_range_m))),
+        (f"min_range_m = {min_range_m} m", range_m < np.float32(min_range_m)),
+    ):
+        if outside.any():
+            row, count = arrays.first_row(outside), int(outside.sum())
+            raise InputError(
+                name,
+                f"{count} ranges beyond {limit}, the first in row {row} ({range_m[row].tolist()}); "
+                "set them to inf (no return) or widen the limit",
+            )
+
+
+def _require_return_column(
+    name: str, column: object, range_m: NDArray[np.float32], missing: _Missing
+) -> NDArray[Any] | None:
+    """Return a read-only view of a column that must be in the shape of the ranges, and `missing` without a return."""
+    if column is None:
+        return None
+    checked = arrays.require(name, column, type(missing), range_m.shape)
+    missed = np.isinf(range_m)
+    wrong = missed & (~np.isnan(checked) if np.isnan(missing) else checked != missing)
+    if wrong.any():
+        row = arrays.first_row(wrong)
+        raise arrays.RowError(name, row, f"is {checked[row].tolist()} without a return; expected {missing} there")
+    return checked

@@ -182,7 +182,7 @@ def _starts(
 
 
 def _delayed(log: Log, delay_ns: int) -> Log:
-    return replace(log, beams=Beams.trusted(log.beams.columns() | {"time_ns": log.beams.time_ns + delay_ns}))
+    return replace(log, beams=Beams.without_checks(log.beams.columns() | {"time_ns": log.beams.time_ns + delay_ns}))
 
 
 def _provenance(trajectory: Trajectory, aim: Aim | None, mount: Pose | None) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from hedgerow.base.parameters import (
     StrictParameters,
     parse,
     rows,
-    shortened,
+    shorten,
 )
 from hedgerow.errors import FileError, InputError, ParameterError
 
@@ -161,5 +161,5 @@ def test_strict_parameters_take_no_text_for_a_number():
 
 
 def test_long_values_are_shown_shortened():
-    assert shortened([0] * 100) == "[" + "0, " * 18 + "0,..."
-    assert len(shortened("x" * 100)) == 60
+    assert shorten([0] * 100) == "[" + "0, " * 18 + "0,..."
+    assert len(shorten("x" * 100)) == 60

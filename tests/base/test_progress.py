@@ -6,14 +6,14 @@ import re
 
 from rich.console import Console
 
-from hedgerow.base.progress import counted, of_beams, one, stage_bar
+from hedgerow.base.progress import counted, of_beams, one, step_bar
 
 
 def shown(n_stages, terminal=True):
     out = io.StringIO()
     console = Console(file=out, force_terminal=terminal, width=60, height=8)
     live = ""
-    with stage_bar(console) as done:
+    with step_bar(console) as done:
         for number in range(n_stages):
             for amount in (0, 5, 10):
                 done(f"pass {number} of {n_stages}, held-out -log L [{number}.5], and so on and so forth", amount, 10)

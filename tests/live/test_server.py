@@ -33,7 +33,7 @@ def direct(world, sensor, start, end, *, seed=0, number=0, stamp_ns=0):
     times = np.array([stamp_ns, stamp_ns + round(sensor.sweep_s * 1e9)])
     beams = sensor.drive(Trajectory.from_poses(times, [start, end]), n_sweeps=1)
     counted = {"pulse": beams.pulse + number * sensor.pulses_per_sweep, "sweep": beams.sweep + np.int32(number)}
-    return world.fire(Beams.trusted(beams.columns() | counted), seed, sensor=sensor)
+    return world.fire(Beams.without_checks(beams.columns() | counted), seed, sensor=sensor)
 
 
 def ros_pose(pose, stamp_ns):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.base.interrupt import Stop
+from hedgerow.base.interrupt import InterruptGuard
 from hedgerow.cli import app
 from hedgerow.errors import SocketError
 from hedgerow.live.client import Client
@@ -114,7 +114,7 @@ def test_a_client_of_a_stream_cannot_ask(world, sensor):
 
 def test_the_first_ctrl_c_asks_and_the_second_interrupts():
     before = signal.getsignal(signal.SIGINT)
-    with Stop() as stop:
+    with InterruptGuard() as stop:
         signal.raise_signal(signal.SIGINT)
         assert stop.asked
         stop.wait()  # returns at once

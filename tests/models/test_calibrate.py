@@ -76,7 +76,7 @@ def test_scatter_is_what_the_slow_way_finds(order):
         time_ns = np.where(log.beams.ring == 1, 59 - column, column)
         direction = log.beams.direction * np.array([1, 1, 0.06], np.float32)
         direction /= np.linalg.norm(direction, axis=1, keepdims=True)
-        beams = hr.Beams.trusted(log.beams.columns() | {"time_ns": time_ns, "direction": direction})
+        beams = hr.Beams.without_checks(log.beams.columns() | {"time_ns": time_ns, "direction": direction})
         log = hr.Log(beams, log.returns)
     rows = np.flatnonzero(rng.random(len(log)) < 0.4)
     window_rad = float(np.radians(0.7))  # between two multiples of the step
@@ -136,7 +136,7 @@ def test_a_simulated_log_serves_like_the_scene_and_other_beams_give_no_offset():
     by_scene = calibrate(log, PICK, simulated=world)
     by_log = calibrate(log, PICK, simulated=world.fire(beams))
     assert by_log == by_scene
-    other = hr.Beams.trusted(beams.columns() | {"origin_m": beams.origin_m + np.array([0.5, 0, 0])})
+    other = hr.Beams.without_checks(beams.columns() | {"origin_m": beams.origin_m + np.array([0.5, 0, 0])})
     elsewhere = calibrate(log, PICK, simulated=world.fire(other))
     assert elsewhere.offset is None and abs(elsewhere.mean_m) < 0.1  # the mean of Mattes 2021 cannot see the 0.4
     assert any("always near 0" in note for note in elsewhere.notes)

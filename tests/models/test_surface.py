@@ -157,14 +157,14 @@ def test_triangles_carry_intensity_and_the_most_frequent_label():
     for side, expected, name in ((x < -0.5, 10.0, 40), (x > 0.5, 20.0, 72)):
         assert_allclose(mesh.intensity[side], expected, atol=0.25)  # five standard errors of some 110 points
         assert_allclose(np.median(mesh.intensity_sigma[side]), 0.5, atol=0.02)
-        assert (mesh.label.mode()[side] == name).mean() > 0.99
+        assert (mesh.label.most_common()[side] == name).mean() > 0.99
 
 
 def test_without_intensities_and_labels_they_are_unknown():
     mesh = learn(seen(plane(np.random.default_rng(13), n=5000), (0, 0, 3)))
     assert np.isnan(mesh.intensity).all()
     assert_array_equal(mesh.intensity_sigma, 0)
-    assert_array_equal(mesh.label.mode(), 0)
+    assert_array_equal(mesh.label.most_common(), 0)
     assert_array_equal(mesh.permeability, 0)
 
 

@@ -73,7 +73,7 @@ def test_leaves_have_the_moments_of_their_points():
     assert_allclose(found.intensity[0], log.returns.intensity.mean(), rtol=1e-6)
     assert_allclose(found.intensity_sigma[0], log.returns.intensity.std(), rtol=1e-6)
     assert log.returns.label is not None
-    assert found.label.mode()[0] == np.bincount(log.returns.label).argmax()
+    assert found.label.most_common()[0] == np.bincount(log.returns.label).argmax()
 
 
 @pytest.mark.parametrize("seed", range(5))

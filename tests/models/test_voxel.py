@@ -50,7 +50,7 @@ def test_a_known_world_comes_back_within_statistical_error(far_m):
     spread = np.sqrt((covariance_m2**2 + variance[:, :, None] * variance[:, None, :]) / n_each)
     assert np.abs((found.covariance_m2[order] - covariance_m2) / spread).max() < 5
     assert_allclose(found.intensity[order], np.linspace(0.1, 0.9, n), rtol=1e-6)
-    assert (found.label.mode() == 3).all()
+    assert (found.label.most_common() == 3).all()
 
 
 def test_voxels_with_too_few_points_are_left_out():

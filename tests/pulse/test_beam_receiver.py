@@ -6,13 +6,14 @@ import pytest
 from beam_reference import ahead, light_cone, received, sub_ray_directions, wall
 
 from hedgerow import Beams, Scene
-from hedgerow.pulse.receiver import MODES, BeamSettings, ReturnMode, optics
+from hedgerow.pulse.receiver import BeamSettings, resolve_pulse
 from hedgerow.pulse.stencil import make_stencil
 from hedgerow.sensor import Sensor
+from hedgerow.sensor.config import RETURN_MODES, ReturnMode
 from hedgerow.world.pulsed import PhysicsWorld
 
 CONE = light_cone("rectangular", 200.0)
-WINDOWS: list[ReturnMode] = [mode for mode in MODES if mode != "waveform"]
+WINDOWS: list[ReturnMode] = [mode for mode in RETURN_MODES if mode != "waveform"]
 N = 150
 
 
@@ -158,8 +159,8 @@ def test_at_most_max_returns_are_given_the_nearest_first():
 
 def test_mode_and_cutoff_come_from_the_sensor_unless_given():
     velodyne, sick, ouster = (Sensor.named(name) for name in ("hdl-64e", "lms-291", "os1-64"))
-    assert optics(BeamSettings(), velodyne)[2:] == ("strongest", 1.0)
-    assert optics(BeamSettings(), sick)[2:] == ("first", 1.6)
-    assert optics(BeamSettings(), ouster)[2:] == ("strongest", 0.75)  # not known: a pulse of 5 ns
-    assert optics(BeamSettings(mode="last", cutoff_m=0.3), sick)[2:] == ("last", 0.3)
-    assert optics(BeamSettings(), None)[2:] == ("first", 0.75)
+    assert resolve_pulse(BeamSettings(), velodyne)[2:] == ("strongest", 1.0)
+    assert resolve_pulse(BeamSettings(), sick)[2:] == ("first", 1.6)
+    assert resolve_pulse(BeamSettings(), ouster)[2:] == ("strongest", 0.75)  # not known: a pulse of 5 ns
+    assert resolve_pulse(BeamSettings(mode="last", cutoff_m=0.3), sick)[2:] == ("last", 0.3)
+    assert resolve_pulse(BeamSettings(), None)[2:] == ("first", 0.75)

@@ -265,7 +265,7 @@ def test_the_log_says_how_it_was_made(meadow):
     log = PhysicsWorld(meadow, BeamSettings(sub_rays=4)).fire(sensor.sweep(), 5, sensor=sensor)
     assert (log.sensor, log.min_range_m, log.max_range_m) == ("lms-291", 1.0, 80.0)
     assert log.metadata["seed"] == 5
-    assert BeamSettings(**log.metadata["beam"]) == BeamSettings(sub_rays=4)
+    assert BeamSettings(**log.metadata["world"]["beam"]) == BeamSettings(sub_rays=4)
     assert log.returns.range_m.shape == (len(log),)
 
 

@@ -9,7 +9,7 @@ from scipy import stats
 from hedgerow.frames import Pose
 from hedgerow.sensor import Sensor
 from hedgerow.sensor.config import Spinning
-from hedgerow.sensor.drive import Aim, aimed
+from hedgerow.sensor.drive import Aim, apply_aim
 from hedgerow.sensor.scan.pattern import Pattern
 
 ALARM = 1e-3  # false-alarm rate of each statistical test; the seeds are fixed, so each either always passes or never
@@ -109,7 +109,7 @@ def test_cone_of_a_beam_straight_up_is_drawn_too():
     up = np.tile(np.array([0, 0, 1], dtype=np.float32), (n, 1))
     pattern = Pattern(np.zeros((n, 3), np.float32), up, np.arange(n), np.zeros(n, np.uint16), np.zeros(n), 1e9, 1)
     beam = Sensor.named("vlp-16").config.beam
-    _, direction = aimed(pattern, slice(None), np.arange(n), Aim(cone=True), beam, 0.0)
+    _, direction = apply_aim(pattern, slice(None), np.arange(n), Aim(cone=True), beam, 0.0)
     assert_allclose(np.linalg.norm(direction, axis=1), 1, atol=2e-7)
     assert np.abs(direction[:, 0]).max() > 5e-4  # the spot has an extent both ways
     assert np.abs(direction[:, 1]).max() > 1e-3

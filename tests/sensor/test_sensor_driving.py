@@ -121,7 +121,7 @@ def test_drive_sweeps_joined_are_the_drive_byte_for_byte(trajectory, name, start
     sensor = Sensor.named(name)
     whole = sensor.drive(trajectory, start_s=start_s)
     parts = list(sensor.drive_sweeps(trajectory, start_s=start_s))
-    assert same_bytes(Beams.joined(parts), whole)
+    assert same_bytes(Beams.join(parts), whole)
     assert same_bytes(Beams.concatenate(parts), whole)
 
 
@@ -131,7 +131,7 @@ def test_random_aim_does_not_depend_on_how_the_drive_is_cut(options):
     trajectory = Trajectory.line([0, 0, 0], [3, 0, 0], speed_mps=5)
     whole = sensor.drive(trajectory, seed=9, **options)
     parts = list(sensor.drive_sweeps(trajectory, seed=9, **options))
-    assert same_bytes(Beams.joined(parts), whole)
+    assert same_bytes(Beams.join(parts), whole)
     assert not np.array_equal(whole.direction, sensor.drive(trajectory).direction)
 
 

@@ -89,7 +89,7 @@ def test_missing_file_and_broken_toml_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("max_m = 50, ", "", "range.max_m: missing; expected: nothing farther is seen"),
+        ("max_m = 50, ", "", "range.max_m: missing; expected: maximum range; nothing farther is seen"),
         ('maker = "me"\n', "", "maker: missing"),
         ("max_m = 50", "max_m = 50, colour = 3", "range.colour: a sensor has no such parameter; it has min_m, max_m"),
         ("[pattern]", "[pattern]\nspeed = 3", "pattern.speed: a sensor has no such parameter"),

@@ -99,4 +99,4 @@ def _same(a, b):
 
 def modes(*tables):
     """The most frequent label of each element."""
-    return np.concatenate([t.label.mode() if isinstance(t.label, LabelCounts) else t.label for t in tables])
+    return np.concatenate([t.label.most_common() if isinstance(t.label, LabelCounts) else t.label for t in tables])

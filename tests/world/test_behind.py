@@ -11,7 +11,6 @@ from hedgerow import _core
 from hedgerow.errors import InputError
 from hedgerow.scenes import mesh
 from hedgerow.world import Scene, SurfaceNoise
-from hedgerow.world.scene import first_behind
 
 LEAF, WALL, GROUND = 70, 50, 72
 
@@ -74,7 +73,7 @@ def test_random_scenes_answer_as_the_list_of_all_crossings_says(seed):
     far_m = (near_m + rng.uniform(-1, 6, n).clip(0)).astype(np.float32)
     for passed in ([], [1], [0, 2], [0, 1, 2, 3]):
         first, found = expected(scene, labels, beams, near_m, far_m, passed, seed=7)
-        hits = first_behind(scene, beams, near_m, far_m, passed, seed=7)
+        hits = scene.first_behind(beams, near_m, far_m, passed, seed=7)
         element = np.where(first < 0, -1, found.element[first])
         assert_array_equal(hits.element, element)
         assert_array_equal(hits.label, np.where(first < 0, 0, labels[element]))
@@ -87,7 +86,7 @@ def test_random_scenes_answer_as_the_list_of_all_crossings_says(seed):
 def test_passing_nothing_from_zero_on_is_firing():
     scene, _ = random_scene(9)
     beams = beams_of((0, 0, 0), fan(2000, np.random.default_rng(1)))
-    fired, hits = scene.fire(beams, seed=3), first_behind(scene, beams, f32(0, 2000), f32(np.inf, 2000), [], seed=3)
+    fired, hits = scene.fire(beams, seed=3), scene.first_behind(beams, f32(0, 2000), f32(np.inf, 2000), [], seed=3)
     # A Gaussian near the sensor may draw a range below 0, which firing blanks and this does as well, for other draws.
     both = (fired.element >= 0) & (hits.element >= 0)
     assert both.mean() > 0.9
@@ -101,8 +100,8 @@ def test_near_and_far_are_included():
     beams = beams_of((0, 0, 0), [[1.0, 0, 0]] * 5)
     near_m = np.array([0, 8, np.nextafter(np.float32(8), np.float32(9)), 0, 9], dtype=np.float32)
     far_m = np.array([np.inf, 9, 9, np.nextafter(np.float32(8), np.float32(0)), 3], dtype=np.float32)
-    assert_array_equal(first_behind(scene, beams, near_m, far_m, []).range_m, [8, 8, np.inf, np.inf, np.inf])
-    assert first_behind(scene, beams, f32(0, 5), f32(8, 5), []).range_m[0] == 8
+    assert_array_equal(scene.first_behind(beams, near_m, far_m, []).range_m, [8, 8, np.inf, np.inf, np.inf])
+    assert scene.first_behind(beams, f32(0, 5), f32(8, 5), []).range_m[0] == 8
 
 
 def test_the_error_of_the_range_is_normal_and_another_one_than_that_of_firing():
@@ -112,7 +111,7 @@ def test_the_error_of_the_range_is_normal_and_another_one_than_that_of_firing():
     n = 20_000
     beams = beams_of((0, 0, 0), [[1.0, 0, 0]] * n)
     first = (scene.fire(beams, seed=1).range_m - 10) / 0.05
-    second = (first_behind(scene, beams, f32(9, n), f32(np.inf, n), [LEAF], seed=1).range_m - 20) / 0.05
+    second = (scene.first_behind(beams, f32(9, n), f32(np.inf, n), [LEAF], seed=1).range_m - 20) / 0.05
     assert stats.kstest(second, "norm").pvalue > 1e-3  # false alarm: once in 1000 seeds, and the seed is fixed
     assert abs(np.corrcoef(first, second)[0, 1]) < 4 / np.sqrt(n)  # four standard errors
 
@@ -122,10 +121,10 @@ def test_threads_slices_and_order_change_no_byte():
     n = 9000
     beams = beams_of((0, 0, 0), fan(n, np.random.default_rng(5)), sweeps=np.arange(n) // 4000)
     ends = f32(1.0, n), f32(12.0, n)
-    one = first_behind(scene, beams, *ends, [1], seed=4, threads=1)
-    two = first_behind(scene, beams, *ends, [1], seed=4, threads=2)
+    one = scene.first_behind(beams, *ends, [1], seed=4, threads=1)
+    two = scene.first_behind(beams, *ends, [1], seed=4, threads=2)
     order = np.random.default_rng(6).permutation(n)[:3000]
-    some = first_behind(scene, beams[order], ends[0][order], ends[1][order], [1], seed=4)
+    some = scene.first_behind(beams[order], ends[0][order], ends[1][order], [1], seed=4)
     for name in ("range_m", "intensity", "label", "element"):
         assert getattr(one, name).tobytes() == getattr(two, name).tobytes()
         assert_array_equal(getattr(some, name), getattr(one, name)[order])
@@ -136,7 +135,7 @@ def test_the_intensity_is_that_of_the_thing_behind():
     plane(scene, 5, LEAF, reflectance=0.9)
     plane(scene, 7, WALL, reflectance=0.4)
     beams = ahead(3)
-    hits = first_behind(scene, beams, f32(5, 3), f32(50, 3), [LEAF])
+    hits = scene.first_behind(beams, f32(5, 3), f32(50, 3), [LEAF])
     assert_allclose(hits.intensity, 0.4 * beams.direction[:, 0], rtol=1e-6)  # float32
     assert_array_equal(hits.label, [WALL] * 3)
 
@@ -147,14 +146,14 @@ def test_wrong_arguments_are_refused_by_name():
     beams = ahead(2)
     good = f32(1, 2)
     with pytest.raises(InputError, match="near_m: row 1 is nan"):
-        first_behind(scene, beams, np.array([1, np.nan], np.float32), good, [])
+        scene.first_behind(beams, np.array([1, np.nan], np.float32), good, [])
     with pytest.raises(InputError, match="far_m: row 0 is -1"):
-        first_behind(scene, beams, good, np.array([-1, 1], np.float32), [])
+        scene.first_behind(beams, good, np.array([-1, 1], np.float32), [])
     with pytest.raises(InputError, match="near_m: expected shape"):
-        first_behind(scene, beams, f32(1, 3), good, [])
+        scene.first_behind(beams, f32(1, 3), good, [])
     with pytest.raises(InputError, match="labels"):
-        first_behind(scene, beams, good, good, [70_000])
+        scene.first_behind(beams, good, good, [70_000])
     with pytest.raises(InputError, match="seed"):
-        first_behind(scene, beams, good, good, [], seed=-1)
+        scene.first_behind(beams, good, good, [], seed=-1)
     with pytest.raises(InputError, match="threads"):
-        first_behind(scene, beams, good, good, [], threads=-1)
+        scene.first_behind(beams, good, good, [], threads=-1)

@@ -57,14 +57,14 @@ def test_rows_are_selected_joined_and_counted_as_dictionaries_are(a, b, random):
     assert rows_of(counts[mask]) == [row for row, keep in zip(rows, mask, strict=True) if keep]
     assert counts.mixed().tolist() == [len(row) > 1 for row in rows]
     modes = [max(row, key=lambda label: (row[label], -label)) if row else 0 for row in rows]
-    assert counts.mode().tolist() == modes
+    assert counts.most_common().tolist() == modes
     assert counts.equal(counts_of(rows))
 
 
 def test_one_label_each_is_its_own_mode_and_0_is_unknown():
     counts = LabelCounts.from_modes(np.array([7, 0, 65535], np.uint16))
     assert rows_of(counts) == [{7: 1}, {}, {65535: 1}]
-    assert counts.mode().tolist() == [7, 0, 65535]
+    assert counts.most_common().tolist() == [7, 0, 65535]
     assert rows_of(LabelCounts.of(9, 2)) == [{9: 1}, {9: 1}]
     assert counts.nbytes == 4 * 8 + 2 * 2 + 2 * 8
 
@@ -235,6 +235,6 @@ def test_a_placement_with_a_label_of_its_own_overrides_the_mixture():
 def test_tables_keep_their_labels_when_rows_are_chosen_and_joined():
     table = triangles(50, label=mixtures(50), noise=SurfaceNoise(0.1))
     cut = [table[:20], table[20:21], table[21:]]
-    joined = type(table).joined(cut)
+    joined = type(table).join(cut)
     assert same(joined, table)
     assert rows_of(table[::-1].label) == rows_of(table.label)[::-1]

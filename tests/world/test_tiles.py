@@ -77,7 +77,7 @@ def test_worlds_answer_byte_for_byte_whatever_is_in_memory(tmp_path, resident, p
     for name in ("range_m", "intensity", "label", "element"):
         assert getattr(found.returns, name).tobytes() == getattr(expected.returns, name).tobytes()
     assert found.equal(expected)
-    assert len(tiled.resident) <= resident
+    assert len(tiled.loaded_tiles) <= resident
     assert isinstance(tiled, World)
 
 
@@ -145,7 +145,7 @@ def test_no_more_tiles_are_held_than_allowed(tmp_path):
     for sweep in range(6):
         beams = drive().select(sweep=sweep)
         assert tiled.fire(beams, seed=3).equal(whole.fire(beams, seed=3))
-        held.append(tiled.resident)
+        held.append(tiled.loaded_tiles)
     assert all(0 < len(rows) <= 12 for rows in held)
     assert set(held[0]) != set(held[-1])  # the first ones have gone
 

@@ -220,7 +220,7 @@ def as_selection(index: Index | int, length: int) -> slice | NDArray[Any]:
     return array
 
 
-def among(values: NDArray[np.integer], wanted: Numbers | None) -> NDArray[np.bool_]:
+def is_member(values: NDArray[np.integer], wanted: Numbers | None) -> NDArray[np.bool_]:
     """Return the mask of (N,) values that are among the wanted numbers; None wants all."""
     if wanted is None:
         return np.ones(len(values), dtype=np.bool_)
@@ -238,7 +238,7 @@ def distinct(values: NDArray[Any]) -> NDArray[Any]:
     return values[np.concatenate([[True], values[1:] != values[:-1]])] if len(values) else values
 
 
-def groups(values: NDArray[np.integer]) -> Iterator[tuple[int, slice | NDArray[np.intp]]]:
+def group_rows(values: NDArray[np.integer]) -> Iterator[tuple[int, slice | NDArray[np.intp]]]:
     """Give (value, where it occurs) in ascending order; slices if the 1-D array never decreases."""
     order = None if is_sorted(values) else np.argsort(values, kind="stable")
     ordered = values if order is None else values[order]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stop: Ctrl-C that ends something where it does no harm, as a stream between two sweeps.
 
-`undisturbed` is for calls into libraries that lose an interrupt in an error of their own.
+`delay_interrupt` is for calls into libraries that lose an interrupt in an error of their own.
 """
 
 import signal
@@ -12,7 +12,7 @@ from types import FrameType, TracebackType
 from typing import Any
 
 
-class Stop(AbstractContextManager["Stop"]):
+class InterruptGuard(AbstractContextManager["InterruptGuard"]):
     """While the block runs, Ctrl-C sets `asked`; a second one interrupts at once, as usual."""
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Stop(AbstractContextManager["Stop"]):
         """Wait for some time, or less if it is to end."""
         self._event.wait(seconds)
 
-    def __enter__(self) -> "Stop":
+    def __enter__(self) -> "InterruptGuard":
         """Take over Ctrl-C, in the main thread; other threads never get it."""
         if threading.current_thread() is threading.main_thread():
             self._before = signal.signal(signal.SIGINT, self._interrupted)
@@ -54,9 +54,9 @@ class Stop(AbstractContextManager["Stop"]):
 
 
 @contextmanager
-def undisturbed() -> Generator[None]:
+def delay_interrupt() -> Generator[None]:
     """Let Ctrl-C wait until the block ends. Raises KeyboardInterrupt then."""
-    with Stop() as stop:
+    with InterruptGuard() as stop:
         yield
     if stop.asked:
         raise KeyboardInterrupt

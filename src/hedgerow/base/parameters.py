@@ -104,7 +104,7 @@ def rows(kind: type[BaseModel]) -> list[Row]:
     ]
 
 
-def shortened(value: object) -> str:
+def shorten(value: object) -> str:
     """Show a value in at most 60 characters."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
@@ -134,9 +134,9 @@ def _refusal(kind: type[BaseModel], values: object, error: ValidationError, wher
             if "tag" in context:
                 said = f"expected one of {context['expected_tags']}, found '{context['tag']}'"
         case "model_type" | "dict_type":
-            said = f"expected a table of values by name, found {shortened(first['input'])}"
+            said = f"expected a table of values by name, found {shorten(first['input'])}"
         case _:
-            said = f"{first['msg'][0].lower()}{first['msg'][1:]}, found {shortened(first['input'])}"
+            said = f"{first['msg'][0].lower()}{first['msg'][1:]}, found {shorten(first['input'])}"
     more = f" ({len(errors) - 1} more)" if len(errors) > 1 else ""
     return ParameterError(location, said + more, where)
 

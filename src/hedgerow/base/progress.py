@@ -71,7 +71,7 @@ def progress_bar(title: str, total: int | None, console: "Console | None" = None
 
 
 @contextmanager
-def stage_bar(console: "Console | None" = None) -> Generator[Callable[[str, int, int], None]]:
+def step_bar(console: "Console | None" = None) -> Generator[Callable[[str, int, int], None]]:
     """Show a bar for the running stage and a line for each that is over, on a terminal only.
 
     Returns:
@@ -116,7 +116,7 @@ Report = Callable[[str, int, int], object]
 
 
 @dataclass(slots=True)
-class Stages:
+class ProgressSteps:
     """Reports the progress of one stage after the other. A stage ends when the next begins, even if it read only a part
     of the beams."""
 

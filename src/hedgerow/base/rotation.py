@@ -85,7 +85,7 @@ def from_rpy(roll_rad: float, pitch_rad: float, yaw_rad: float) -> Array:
     return multiply(turns[2], multiply(turns[1], turns[0]))
 
 
-def short_way(start: Array, end: Array) -> tuple[Array, Array]:
+def shortest_turn(start: Array, end: Array) -> tuple[Array, Array]:
     """Find the short way round from (N, 4) unit quaternions to others; q and -q are the same rotation.
 
     Returns:
@@ -104,8 +104,8 @@ def slerp(start: Array, near: Array, angle_rad: Array, fraction: Array) -> Array
 
     Args:
         start: (N, 4) unit quaternions.
-        near: (N, 4) unit quaternions, from `short_way`.
-        angle_rad: (N,) angle between them, from `short_way`.
+        near: (N, 4) unit quaternions, from `shortest_turn`.
+        angle_rad: (N,) angle between them, from `shortest_turn`.
         fraction: (N,) 0 is `start`, 1 is `near`.
 
     Returns:

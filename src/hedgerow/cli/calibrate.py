@@ -58,7 +58,7 @@ def vegetation(
     """
     from math import radians
 
-    from hedgerow.base.progress import progress_bar, stage_bar
+    from hedgerow.base.progress import progress_bar, step_bar
     from hedgerow.errors import InputError
     from hedgerow.inputs import open_log, open_place
     from hedgerow.models.vegetation_calibration import Selection
@@ -76,7 +76,7 @@ def vegetation(
         other = open_log(simulated, "calibrate")
     elif scene is not None:
         sensor = Sensor.of(recording)  # its wavelength, and the shape of its pulses
-        with stage_bar() as stages:
+        with step_bar() as stages:
             other = open_place(scene, "calibrate").open(sensor, progress=stages).world
     with progress_bar("measuring", recording.n_beams) as progress:
         found = measure(

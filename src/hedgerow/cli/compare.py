@@ -105,7 +105,7 @@ def _compared(
     real: Path, simulated: list[Path], seed: int, sweep: int | None = None
 ) -> "tuple[LogSource, dict[str, Source], Comparison]":
     import hedgerow as hr
-    from hedgerow.base.progress import progress_bar, stage_bar
+    from hedgerow.base.progress import progress_bar, step_bar
     from hedgerow.errors import InputError
     from hedgerow.inputs import PLACES, open_log, open_simulated, require_kind
     from hedgerow.sensor import Sensor
@@ -118,7 +118,7 @@ def _compared(
     for path in simulated:
         require_kind(path, ("log", *PLACES), "compare")  # before any scene is built
     sensor = Sensor.of(log)
-    with stage_bar() as stages:
+    with step_bar() as stages:
         sources = {_name(path, simulated): open_simulated(path, "compare", sensor, stages) for path in simulated}
     with progress_bar("comparing", log.n_beams) as progress:
         return log, sources, hr.compare(log, sources, seed=seed, progress=progress)

@@ -50,7 +50,7 @@ def demo(
     """
     import hedgerow as hr
     from hedgerow.base.atomic import make_folder, require_place
-    from hedgerow.base.progress import stage_bar
+    from hedgerow.base.progress import step_bar
     from hedgerow.errors import InputError
     from hedgerow.sensor import Sensor
 
@@ -64,7 +64,7 @@ def demo(
         first = _recorded(site, sensor, "first", folder, sweeps, seed)
         second = _recorded(site, sensor, "second", folder, sweeps, seed + 1)
         hr.write_trajectory(_driven(site.trajectories["second"]), folder / "second.tum")
-    with _step("the site is learned from the first drive alone"), stage_bar() as progress:
+    with _step("the site is learned from the first drive alone"), step_bar() as progress:
         world = hr.learn(first, "hybrid", progress=progress)
         world.save(folder / "trail.world")
     out.print("  " + ", ".join(f"{n:,} {name}" for name, n in world.size().tables.items()))
@@ -84,11 +84,11 @@ def _step(what: str) -> Generator[None]:
 
 def _built(sensor: "Sensor", settings: dict[str, Any], picture: Path) -> "Site":
     """Build the scene and draw it."""
-    from hedgerow.base.progress import progress_bar, stage_bar
+    from hedgerow.base.progress import progress_bar, step_bar
     from hedgerow.scenes.site import load_site
     from hedgerow.view.render import draw_site
 
-    with _step("a trail through meadow and forest is built, blade by blade"), stage_bar() as progress:
+    with _step("a trail through meadow and forest is built, blade by blade"), step_bar() as progress:
         wavelength_nm = sensor.config.beam.wavelength_nm
         site = load_site("trail", wavelength_nm=wavelength_nm, set=settings, progress=progress)
     out.print(f"  {site.n_triangles:,} triangles, copies counted")

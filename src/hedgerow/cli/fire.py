@@ -87,7 +87,7 @@ def fire(
     port
         with --live: where to listen; 0 takes a free one
     """
-    from hedgerow.base.progress import stage_bar
+    from hedgerow.base.progress import step_bar
     from hedgerow.inputs import open_place
     from hedgerow.live.publisher import Address
     from hedgerow.pulse.vegetation import VegetationSettings
@@ -104,7 +104,7 @@ def fire(
     lidar = place.sensor(sensor, rate_hz)
     chosen = place.choose_trajectory(trajectory, pose_rate_hz)
     beam = beam_settings(place, sub_rays, mode)
-    with stage_bar() as progress:
+    with step_bar() as progress:
         world, trajectories, summary = place.open(lidar, settings=beam, progress=progress)
     out.print(summary)
     way = trajectories[chosen] if isinstance(chosen, str) else chosen

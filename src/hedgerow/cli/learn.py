@@ -38,14 +38,14 @@ def learn(
     """
     import hedgerow as hr
     from hedgerow.base.atomic import require_place
-    from hedgerow.base.progress import stage_bar
+    from hedgerow.base.progress import step_bar
     from hedgerow.inputs import require_kind
 
     require_place(world, folder=True)
     require_kind(log, ("log",), "learn")
     start = time.perf_counter()
     parameters = settings_of(settings) | ({} if budget is None else {"budget": budget})
-    with stage_bar() as progress:
+    with step_bar() as progress:
         learned = hr.learn(log, model, progress=progress, **parameters)
         learned.save(world)
     size, took_s = learned.size(), time.perf_counter() - start

@@ -35,7 +35,7 @@ def scenes(
     settings
         values of its parameters or fields, each NAME=VALUE
     """
-    from hedgerow.base.progress import stage_bar
+    from hedgerow.base.progress import step_bar
     from hedgerow.scenes.file.read import scene_names
     from hedgerow.scenes.site import open_scene
     from hedgerow.view.render import draw_site
@@ -45,7 +45,7 @@ def scenes(
         out.print("hedgerow scenes NAME builds one and draws it")
         return
     start = time.perf_counter()
-    with stage_bar() as progress:
+    with step_bar() as progress:
         site = open_scene(scene, settings_of(settings)).build(seed=seed, progress=progress)
     _print_site(site, time.perf_counter() - start)
     path = picture or Path(f"{site.name}.png")

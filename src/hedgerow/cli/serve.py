@@ -57,8 +57,8 @@ def serve(
     settings
         values of the scene's parameters or fields, each NAME=VALUE
     """
-    from hedgerow.base.interrupt import Stop
-    from hedgerow.base.progress import stage_bar
+    from hedgerow.base.interrupt import InterruptGuard
+    from hedgerow.base.progress import step_bar
     from hedgerow.inputs import open_place
     from hedgerow.live.publisher import Address
     from hedgerow.live.server import SweepServer, require_room
@@ -69,10 +69,10 @@ def serve(
     place = open_place(site, "serve", settings_of(settings), scene_seed)
     lidar = place.sensor(sensor, rate_hz)
     beam = beam_settings(place, sub_rays, mode)
-    with stage_bar() as progress:
+    with step_bar() as progress:
         world, _, summary = place.open(lidar, settings=beam, progress=progress)
     out.print(summary)
-    with Stop() as stop, SweepServer(world, lidar, address, noise=noise, max_waiting=max_waiting) as server:
+    with InterruptGuard() as stop, SweepServer(world, lidar, address, noise=noise, max_waiting=max_waiting) as server:
         out.print(f"serving {site} seen by {lidar.name} at {server.url}: poses in on /pose, sweeps out on /points")
         said = 0
         while not stop.asked:

@@ -67,7 +67,7 @@ def view(
         what the logs do not say themselves, each NAME=VALUE: static=true, trajectory=poses.tum, scanner_m=[0,0,2];
         hedgerow convert --formats lists them
     """
-    from hedgerow.base.progress import stage_bar
+    from hedgerow.base.progress import step_bar
     from hedgerow.view.web.frame import APART_M, Choice
     from hedgerow.view.web.server import start_server, stop_server, url_of
     from hedgerow.view.web.session import open_stage
@@ -77,7 +77,7 @@ def view(
     quantity, options = _checked(choice, colour), settings_of(settings)
     server = start_server(host, port)  # a taken port is told before anything slow
     try:
-        with stage_bar() as progress:
+        with step_bar() as progress:
             stage = open_stage(paths, seed, progress, options)
         choice.quantity = quantity or ("layer" if stage.partners else "height")
         choice.position = 0 if sweep is None else _position(stage, sweep)

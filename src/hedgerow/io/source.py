@@ -165,7 +165,7 @@ class SweepSource(ABC):
 
     def wanted(self, sweeps: Numbers | None) -> list[int]:
         """Return the sweep numbers of this log that are asked for."""
-        return self.sweeps[arrays.among(self.sweeps, sweeps)].tolist()
+        return self.sweeps[arrays.is_member(self.sweeps, sweeps)].tolist()
 
 
 def pulse_ids(sweep: int, n: int) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Self, cast
 import numpy as np
 from pydantic import Field, model_validator
 
-from hedgerow.base.parameters import Finite, Parameters, shortened
+from hedgerow.base.parameters import Finite, Parameters, shorten
 from hedgerow.errors import InputError
 from hedgerow.frames import Pose, Trajectory
 from hedgerow.live.publisher import ros2_messages
@@ -120,5 +120,5 @@ def _from_json(data: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise InputError("request", f"not JSON ({str(error).splitlines()[0]})") from None
     if not isinstance(found, dict):
-        raise InputError("request", f"expected a JSON object, found {shortened(found)}")
+        raise InputError("request", f"expected a JSON object, found {shorten(found)}")
     return cast("dict[str, Any]", found)

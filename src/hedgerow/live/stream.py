@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hedgerow.base.interrupt import Stop
+from hedgerow.base.interrupt import InterruptGuard
 from hedgerow.errors import InputError
 from hedgerow.io import open_sink
 from hedgerow.live.points import points_of
@@ -154,7 +154,7 @@ def stream_drive(
         if output is not None:
             # The times of a second round lie past the trajectory; there the beams have to do.
             sink = stack.enter_context(open_sink(output, trajectory=None if loop else simulation.trajectory))
-        stop = stack.enter_context(Stop())
+        stop = stack.enter_context(InterruptGuard())
         say(f"streaming at {publisher.url}; Ctrl-C ends it")
         log: Log | None = None
         pacer = Pacer(sensor.sweep_s, sleep=stop.wait)

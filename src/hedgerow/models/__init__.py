@@ -45,7 +45,7 @@ def learn(
         FileError: the log cannot be read.
     """
     # Here, because the learners bring pydantic, scipy and the engine along.
-    from hedgerow.base.progress import Stages
+    from hedgerow.base.progress import ProgressSteps
     from hedgerow.models.registry import MODELS, Job
     from hedgerow.models.steps.log_parts import parts_of, survey
     from hedgerow.world import LearnedWorld
@@ -57,7 +57,7 @@ def learn(
     checked = recipe.with_parameters(model, parameters)
     parts = parts_of(source)
     found = survey(parts)
-    stages = Stages(found.n_beams, progress)
+    stages = ProgressSteps(found.n_beams, progress)
     tables = recipe.learn(Job(parts, found, stages), checked)
     stages.finish()
     return LearnedWorld(

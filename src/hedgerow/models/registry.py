@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, Field
 
 from hedgerow.base.parameters import NotNegative, Parameters, Positive, parse
-from hedgerow.base.progress import Stages
+from hedgerow.base.progress import ProgressSteps
 from hedgerow.errors import InputError
 from hedgerow.log import Log
 from hedgerow.models.bottomup import BottomupParameters, learn_bottomup
@@ -48,7 +48,7 @@ class Job:
 
     parts: Parts
     survey: Survey
-    stages: Stages
+    stages: ProgressSteps
 
     def count(self, tables: tuple[Gaussians | Triangles, ...], window_m: float) -> Counts:
         """Count how often each element was hit and passed."""

@@ -26,22 +26,17 @@ a bright one.
 Equations: docs/models.md §18.
 """
 
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from pydantic import Field
 
 from hedgerow.base.parameters import NotNegative, Parameters, Positive
 from hedgerow.pulse.stencil import MOST_SUB_RAYS, Cone, Sampling, Stencil, make_stencil
 from hedgerow.pulse.waveform import WaveformSettings
-from hedgerow.sensor.config import Beam
+from hedgerow.sensor.config import Beam, ReturnMode
 
 if TYPE_CHECKING:
     from hedgerow.sensor import Sensor
-
-ReturnMode = Literal["first", "strongest", "last", "strongest+last", "all", "waveform"]
-
-MODES: tuple[ReturnMode, ...] = ("first", "strongest", "last", "strongest+last", "all", "waveform")
-"""All of them."""
 
 UNKNOWN_CUTOFF_M = 0.75
 """Taken where the cutoff of a sensor is not known (0 in its file): the length of a pulse of 5 ns."""
@@ -51,32 +46,33 @@ class BeamSettings(Parameters):
     """How pulses are sampled and received."""
 
     sub_rays: Annotated[int, Field(ge=1, le=MOST_SUB_RAYS)] = 9
-    """Rays traced for each pulse."""
+    """Number of sub-rays traced for each pulse."""
     sampling: Sampling = "fixed"
-    """The same points of the spot for all pulses; "stratified": drawn anew for each; "paper": the circle of
-    Goodin 2018."""
+    """Where in the spot the sub-rays lie. fixed: the same points for all pulses. stratified: drawn anew for each pulse,
+    one in every cell of the spot. paper: the circle of Goodin 2018, for comparison."""
     beam: Beam | None = None
-    """Shape of the light, instead of the sensor's. Without sensor and beam, pulses are single rays."""
+    """Shape of the beam. Default: the sensor's; without a sensor, pulses are single rays."""
     mode: ReturnMode | None = None
-    """Which returns to give. Default: the sensor's usual mode, or first without a sensor."""
+    """Return mode. Default: the sensor's usual one, or first without a sensor."""
     cutoff_m: NotNegative | None = None
-    """Light within this distance is one return; 0 keeps every sub-ray apart. Default: the sensor's."""
+    """Range interval within which light is one return; 0 makes every sub-ray a return of its own. Default: the
+    sensor's."""
     threshold: NotNegative = 0.0
-    """Least light of a return: 0.1 is what a tenth of the spot gets back from a white wall."""
+    """Minimum intensity of a return; a tenth of the spot on a white wall gives 0.1."""
     range_falloff: bool = False
-    """Whether light falls with the square of the range."""
+    """Whether intensity falls with the square of the range."""
     falloff_range_m: Positive = 10.0
-    """Range at which it counts as it is, if it falls."""
+    """With range_falloff: range at which intensity is unchanged; it is higher nearer by, lower farther off."""
     unknown_intensity: NotNegative = 0.5
-    """What elements of unknown intensity (NaN) count as; their returns stay without one."""
+    """Intensity assumed for elements whose intensity is unknown (NaN); their returns still report none."""
     max_returns: Annotated[int, Field(ge=2, le=MOST_SUB_RAYS)] = 5
-    """Of modes all and waveform: the nearest so many are given."""
+    """Modes all and waveform: maximum number of returns per pulse; the nearest are given."""
     waveform: WaveformSettings = WaveformSettings()
-    """Pulse and clock, of mode waveform."""
+    """Mode waveform: pulse length and sampling."""
 
 
-class Optics(NamedTuple):
-    """What settings and sensor come to."""
+class PulseOptics(NamedTuple):
+    """Where the light of a pulse goes and which returns are made of it: settings and sensor, resolved."""
 
     stencil: Stencil
     cone: Cone
@@ -84,8 +80,8 @@ class Optics(NamedTuple):
     cutoff_m: float
 
 
-def optics(settings: BeamSettings, sensor: "Sensor | None") -> Optics:
-    """Return the settings with what they leave to the sensor.
+def resolve_pulse(settings: BeamSettings, sensor: "Sensor | None") -> PulseOptics:
+    """Fill in from the sensor what the settings leave open.
 
     Raises:
         InputError: the stencil does not go with the beam's shape.
@@ -97,5 +93,5 @@ def optics(settings: BeamSettings, sensor: "Sensor | None") -> Optics:
         cutoff_m = (0.0 if signal is None else signal.cutoff_m) or UNKNOWN_CUTOFF_M
     beam = settings.beam or (None if sensor is None else sensor.config.beam)
     if beam is None:
-        return Optics(make_stencil("circular", 1), Cone(), mode, cutoff_m)
-    return Optics(make_stencil(beam.spot, settings.sub_rays, settings.sampling), Cone.of(beam), mode, cutoff_m)
+        return PulseOptics(make_stencil("circular", 1), Cone(), mode, cutoff_m)
+    return PulseOptics(make_stencil(beam.spot, settings.sub_rays, settings.sampling), Cone.of(beam), mode, cutoff_m)

@@ -2,9 +2,10 @@
 """Vegetation response (Mattes 2021): range noise and second returns on whatever is labelled vegetation.
 
 A coarse model of a plant (a hull, a few cards, large leaves) returns ranges that are too smooth. Mattes 2021 adds a
-normal number to the range of each return on vegetation, but never past the next solid thing behind it on the same beam,
-and gives that thing as the second return. "Solid" is all that is not labelled vegetation. This stands for detail that
-the model does not have; a world of real leaves and a beam of many sub-rays (`PhysicsWorld`) has that spread by itself.
+normal number to the range of each return on vegetation, but never past the next solid object behind it on the same
+beam, and gives that object as the second return. "Solid" is all that is not labelled vegetation. This stands for detail
+that the model does not have; a world of real leaves and a beam of many sub-rays (`PhysicsWorld`) has that spread by
+itself.
 
     scattering = world.with_vegetation(VegetationSettings(labels=(70,), mean_m=0.0, sigma_m=1.0, dual=True))
     log = scattering.fire(beams, seed=7, sensor=sensor)
@@ -21,10 +22,10 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from hedgerow.base import randomness
-from hedgerow.base.columns import BLANK, Columns
+from hedgerow.base.columns import Columns
 from hedgerow.base.parameters import Finite, NotNegative, Parameters
 from hedgerow.errors import FileError, InputError, ParameterError
-from hedgerow.log import Beams, Log, Returns
+from hedgerow.log import MISSING, Beams, Log, Returns
 
 Label = Annotated[int, Field(ge=0, le=65535)]
 
@@ -32,21 +33,22 @@ NEAREST_M = 0.001
 """No range falls below this, even of a sensor without a minimum: a range is above 0."""
 _TAIL = 8.0
 """A normal number is farther out than this with a probability of 1e-15."""
-_BLANK: dict[str, np.generic] = {"range_m": np.float32(np.inf), **BLANK}
-_ABSENT: Columns = dict.fromkeys(_BLANK)
+_MISSING: dict[str, np.generic] = {"range_m": np.float32(np.inf), **MISSING}
+_ABSENT: Columns = dict.fromkeys(_MISSING)
 
 
 class VegetationSettings(Parameters):
     """What is vegetation, and how far its returns scatter."""
 
     labels: Annotated[tuple[Label, ...], Field(min_length=1)] = (70,)
-    """Labels of vegetation; SemanticKITTI's is 70. All else is solid."""
+    """Labels of vegetation, 70 in SemanticKITTI; everything else is solid."""
     mean_m: Finite | dict[Label, Finite] = 0.0
-    """Mean of what is added to a range [m]; one number, or one for each label."""
+    """Mean of the range error on vegetation [m]: one number, or one for each label."""
     sigma_m: NotNegative | dict[Label, NotNegative] = 1.0
-    """Standard deviation of it [m]; Mattes 2021 found about 1 m on bushes. One number, or one for each label."""
+    """Standard deviation of the range error [m], about 1 m on bushes in Mattes 2021: one number, or one per label."""
     dual: bool = False
-    """Whether a pulse has two returns: on vegetation the second is the solid thing behind, else the first again."""
+    """Whether a pulse has two returns. The second is from the solid object behind the vegetation; it repeats the first
+    where that is not on vegetation."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -82,7 +84,7 @@ class VegetationSettings(Parameters):
 
 
 SolidBehind = Callable[[Beams, NDArray[np.float32], NDArray[np.float32]], dict[str, NDArray[Any]]]
-"""Finds the first solid thing of each beam from a near to a far range: columns of returns."""
+"""Finds the first solid object of each beam from a near to a far range: columns of returns."""
 
 
 def respond(
@@ -132,7 +134,7 @@ def _solid(
     solid_behind: SolidBehind,
     sigma: tuple[float, float],
 ) -> dict[str, NDArray[Any]]:
-    """Find the next solid thing of these pulses, as far as it matters: columns of returns.
+    """Find the next solid object of these pulses, as far as it matters: columns of returns.
 
     A world of single rays throws the same coins again, so nothing solid before the vegetation can be found. The
     search starts a little nearer than the return if the range has noise of its own: it may lie behind the wall.
@@ -146,8 +148,8 @@ def _solid(
     reached = far_m >= near_m
     found = solid_behind(log.beams[rows[reached]], near_m[reached], far_m[reached])
     columns: dict[str, NDArray[Any]] = {}
-    for name, blank in _BLANK.items():
-        columns[name] = np.full(len(rows), blank)
+    for name, missing in _MISSING.items():
+        columns[name] = np.full(len(rows), missing)
         columns[name][reached] = found[name]
     return columns
 
@@ -160,15 +162,15 @@ def _returns(
     first["range_m"][rows] = np.maximum(np.minimum(noisy_m, solid["range_m"]), floor_m)
     lost = rows[first["range_m"][rows] > max_m]
     for name, column in first.items():
-        column[lost] = _BLANK[name]
+        column[lost] = _MISSING[name]
     if not dual:
-        return Returns.trusted(_ABSENT | first)
+        return Returns.without_checks(_ABSENT | first)
     unseen = (solid["range_m"] < floor_m) | (solid["range_m"] > max_m)
     both: dict[str, NDArray[Any]] = {}
     for name, column in first.items():
         both[name] = np.stack([column, column], axis=1)
-        both[name][rows, 1] = np.where(unseen, _BLANK[name], solid[name])
-    return Returns.trusted(_ABSENT | both)
+        both[name][rows, 1] = np.where(unseen, _MISSING[name], solid[name])
+    return Returns.without_checks(_ABSENT | both)
 
 
 def _by_label(value: float | dict[int, float], label: NDArray[np.uint16]) -> float | NDArray[np.float64]:

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Full waveforms: what a receiver that records the whole signal is told, and what it gives.
+"""Full waveforms: settings of a receiver that records the whole signal, and the recorded samples.
 
 The signal of a pulse is the sum of Gaussian echoes, one for each sub-ray that met something, sampled by a clock that
-starts with the pulse. The engine finds its peaks (`cpp/pulse/waveform.hpp`); here are the settings
-and the recorded samples.
+starts with the pulse. The core finds its peaks (`cpp/pulse/waveform.hpp`).
 
 Equations: docs/models.md §19.
 """
@@ -30,12 +29,12 @@ def range_of_ns(time_ns: float) -> float:
 
 
 class WaveformSettings(Parameters):
-    """Pulse and clock of a receiver that records waveforms."""
+    """Pulse length and sampling of a receiver that records waveforms."""
 
     pulse_ns: Nanoseconds = 5.0
-    """Full width at half maximum of the pulse; 5 ns, common for 905 nm diodes, is 0.75 m of range."""
+    """Length of the pulse, full width at half maximum; 5 ns, common for 905 nm diodes, is 0.75 m of range."""
     sample_ns: Nanoseconds = 1.0
-    """From one sample to the next; at most half the pulse, or peaks would be missed."""
+    """Time between samples; at most half of pulse_ns, or peaks would be missed."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:

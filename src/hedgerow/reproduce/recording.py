@@ -20,7 +20,7 @@ from hedgerow.pulse.receiver import BeamSettings
 from hedgerow.scenes.site import Site, load_site
 from hedgerow.sensor import Sensor
 from hedgerow.sensor.config import Beam
-from hedgerow.sensor.drive import Aim, about_z
+from hedgerow.sensor.drive import Aim, rotate_about_z
 from hedgerow.simulate import Simulation, simulate
 from hedgerow.world import World
 
@@ -62,8 +62,8 @@ def record_standing(
     )
     step_rad = np.deg2rad(sensor.config.encoder_step_deg)
     turn = (randomness.uniform(seed, nominal.pulse, randomness.ENCODER) - 0.5) * step_rad
-    direction = about_z(nominal.direction.astype(np.float64), turn).astype(np.float32)
-    true = Beams.trusted(nominal.columns() | {"direction": direction})
+    direction = rotate_about_z(nominal.direction.astype(np.float64), turn).astype(np.float32)
+    true = Beams.without_checks(nominal.columns() | {"direction": direction})
     log = world.fire(true, seed, sensor=with_noise(sensor, noise_m), noise=True)
     return replace(log, beams=nominal)
 

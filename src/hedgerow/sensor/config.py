@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every field that a sensor file may have, with its unit and bounds; [pattern] is in pattern_config.py.
+"""Every field that a sensor file may have, with its unit and bounds.
 
-The fields follow Table 2 of Goodin 2018, with firing order and timing added. The catalogue's
-TOML files and a user's own are checked against the same models: frozen, unknown keys refused.
+The fields follow Table 2 of Goodin 2018, with firing order and timing added: the table [pattern], in one of three
+kinds. The catalogue's TOML files and a user's own are checked against the same classes.
 """
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
 from hedgerow.base.parameters import Finite, NotNegative, Positive, Share, StrictParameters
 from hedgerow.errors import InputError, ParameterError
 
-# Fields of a sensor file that say where it points and when: the table [pattern], in one of three kinds.
-
+SensorMode = Literal["first", "strongest", "last", "strongest+last"]
+"""Return modes that sensors have."""
+ReturnMode = Literal[SensorMode, "all", "waveform"]
+"""Return modes that can be simulated. In C++ they are the enum ReturnMode, which tests/core compares with this."""
+RETURN_MODES: tuple[ReturnMode, ...] = get_args(ReturnMode)
 
 Elevation = Annotated[float, Field(ge=-90, le=90, allow_inf_nan=False)]
 Azimuth = Annotated[float, Field(ge=-360, le=360, allow_inf_nan=False)]
@@ -24,16 +27,16 @@ MAX_PULSES_PER_CYCLE = 20_000_000
 
 
 class Rates(StrictParameters):
-    """How fast it turns."""
+    """Rates at which the sensor turns."""
 
     default_hz: Positive
-    """Turns per second if nothing else is asked for."""
+    """Usual rate, turns per second."""
     allowed_hz: list[Positive] | None = Field(default=None, min_length=1)
-    """The only rates it has; leave out if any rate between the limits is possible."""
+    """Possible rates; leave it out if any rate from min_hz to max_hz is possible."""
     min_hz: Positive | None = None
-    """Slowest rate; with max_hz, instead of allowed_hz."""
+    """Slowest rate, if allowed_hz is left out."""
     max_hz: Positive | None = None
-    """Fastest rate."""
+    """Fastest rate, if allowed_hz is left out."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -65,18 +68,18 @@ class Group(StrictParameters):
     """Lasers that fire one after the other in one slot of the schedule, listed in the order in which they fire."""
 
     elevation_deg: list[Elevation] = Field(min_length=1, max_length=1024)
-    """Angle above the horizon."""
+    """Elevation of each laser above the horizon."""
     azimuth_deg: list[Azimuth] | None = None
-    """Angle to the rotor's direction, counter-clockwise seen from above. Default 0."""
+    """Azimuth of each laser relative to the rotor, counter-clockwise seen from above. Default: 0."""
     time_us: list[NotNegative] | None = None
-    """When it fires after the start of the slot. Default: all at once."""
+    """Time at which each laser fires, after the start of the slot. Default: all fire at the start."""
     up_mm: list[Millimetres] | None = None
-    """Height of the point of emission above the sensor's origin. Default 0."""
+    """Height of each laser's point of emission above the sensor's origin. Default: 0."""
     left_mm: list[Millimetres] | None = None
-    """How far the point of emission lies to the left of the rotor's direction. Default 0."""
+    """Distance of each laser's point of emission to the left of the rotor's direction. Default: 0."""
     closed_turn_firings_per_s: Positive | None = None
-    """f: the azimuth steps by 360/(f/rate - 1) degrees from one firing of the group to the next, so that a turn
-    begins and ends at the same azimuth (Goodin 2018 eqs. 6 and 7). Default: the azimuth follows the rotor."""
+    """Firings per second, f, of a sensor whose azimuth steps by 360/(f/rate - 1) degrees from firing to firing, so that
+    a turn begins and ends at the same azimuth (Goodin 2018 eqs. 6 and 7). Default: the azimuth follows the rotor."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -97,25 +100,25 @@ class Spinning(StrictParameters):
     """A rotor with one or more groups of lasers."""
 
     kind: Literal["spinning"]
-    """Which pattern."""
+    """Kind of scan pattern."""
     rates: Rates
     """Turns per second."""
     turns: Literal["clockwise", "counter-clockwise"]
-    """Seen from above."""
+    """Sense of rotation, seen from above."""
     start_azimuth_deg: Azimuth = 0.0
-    """Where a sweep begins, counter-clockwise from straight ahead."""
+    """Azimuth at which a sweep begins, counter-clockwise from straight ahead."""
     slot_us: Positive | None = None
-    """Time from one slot of the schedule to the next; or give slots_per_turn."""
+    """Time between slots of the schedule; give this or slots_per_turn."""
     slots_per_turn: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
-    """Slots in a turn where the encoder triggers them; or give slot_us."""
+    """Number of slots in a turn, if the encoder triggers them; give this or slot_us."""
     schedule: list[Annotated[int, Field(ge=0)]] = Field(default=[0], min_length=1, max_length=64)
-    """Which group fires in each slot, repeated."""
+    """Number of the group that fires in each slot, counted from 0; repeated over the turn."""
     group: list[Group] = Field(min_length=1, max_length=64)
-    """The lasers."""
+    """Groups of lasers."""
     forward_mm: Millimetres = 0.0
-    """How far in front of the axis the beams are emitted."""
+    """Distance of the points of emission in front of the axis."""
     range_zero_mm: Millimetres = 0.0
-    """Length of the path inside the sensor that the reported range includes."""
+    """Path inside the sensor that is part of the reported range."""
     rings: Literal["from lowest", "from highest", "as listed"]
     """How the driver numbers the lasers: by elevation, or group after group in the order of the list."""
 
@@ -154,48 +157,48 @@ class Planar(StrictParameters):
     """One laser and a turning mirror; a finer step is reached by several turns that interlace."""
 
     kind: Literal["planar"]
-    """Which pattern."""
+    """Kind of scan pattern."""
     rates: Rates
     """Turns of the mirror per second."""
     turns: Literal["clockwise", "counter-clockwise"]
-    """Seen from above."""
+    """Sense of rotation, seen from above."""
     first_azimuth_deg: Azimuth
-    """Where a sweep begins, counter-clockwise from straight ahead."""
+    """Azimuth at which a sweep begins, counter-clockwise from straight ahead."""
     extent_deg: Annotated[float, Field(ge=0, le=360, allow_inf_nan=False)]
-    """Angle from the first to the last pulse of a sweep."""
+    """Angle between the first and the last pulse of a sweep."""
     step_deg: Annotated[float, Field(ge=0.0001, le=360, allow_inf_nan=False)]
     """Angle between neighbouring pulses of a sweep."""
     interlace: Annotated[int, Field(ge=1, le=16)] = 1
-    """Turns of the mirror in a sweep, each shifted by step_deg."""
+    """Number of mirror turns in a sweep, each shifted by step_deg."""
 
 
 class Rosette(StrictParameters):
     """A row of lasers over a fast mirror whose tilt swings slowly; see scan/rosette.py for the formulas."""
 
     kind: Literal["rosette"]
-    """Which pattern."""
+    """Kind of scan pattern."""
     rates: Rates
     """Sweeps per second, which is also the rate of the slow swing."""
     turns: Literal["clockwise", "counter-clockwise"]
-    """Sense in which the fast mirror turns, seen from above."""
+    """Sense of rotation of the fast mirror, seen from above."""
     start_azimuth_deg: Azimuth = 0.0
     """Mirror azimuth at the start of the pattern, counter-clockwise from straight ahead."""
     sweeps_per_cycle: Annotated[int, Field(ge=1, le=1000)]
-    """Sweeps until the pattern repeats."""
+    """Number of sweeps until the pattern repeats."""
     mirror_turns_per_cycle: Annotated[int, Field(ge=1)]
-    """Turns of the fast mirror until the pattern repeats."""
+    """Number of turns of the fast mirror until the pattern repeats."""
     n_lasers: Annotated[int, Field(ge=1, le=64)]
-    """Lasers in the row; they fire together."""
+    """Number of lasers in the row; they fire together."""
     firings_per_sweep: Annotated[int, Field(ge=1, le=1_000_000)]
-    """How often the row fires in a sweep."""
+    """Number of firings of the row in a sweep."""
     highest_elevation_deg: Elevation
     """Mean elevation of the row at one end of the swing, where the pattern starts."""
     lowest_elevation_deg: Elevation
     """Mean elevation of the row at the other end."""
     swing_shape: Annotated[float, Field(gt=0, lt=1)]
-    """0 is a sine swing, towards 1 a triangle."""
+    """Shape of the slow swing: near 0 a sine, near 1 a triangle wave."""
     row_up_deg: list[Finite] = Field(min_length=2, max_length=2)
-    """Spacing of the lasers across the scan line, at the highest and at the lowest end."""
+    """Spacing of the lasers across the scan line, at the highest and at the lowest elevation."""
     row_along_deg: Finite
     """Spacing of the lasers along the scan line."""
 
@@ -210,27 +213,21 @@ class Rosette(StrictParameters):
         return self
 
 
-# Every field that a sensor file may have, with its unit and bounds; [pattern] is in pattern_config.py.
-
-
-Mode = Literal["first", "strongest", "last", "strongest+last"]
-
-
 class Beam(StrictParameters):
-    """Shape of the light."""
+    """Shape of the beam."""
 
     spot: Literal["circular", "rectangular", "elliptical"]
-    """Cross section."""
+    """Shape of the cross section."""
     divergence_horizontal_mrad: NotNegative
-    """Full angle."""
+    """Horizontal divergence, full angle."""
     divergence_vertical_mrad: NotNegative
-    """Full angle."""
+    """Vertical divergence, full angle."""
     aperture_horizontal_mm: NotNegative = 0.0
-    """Width where it leaves the sensor: the beam is a truncated cone."""
+    """Width of the beam where it leaves the sensor."""
     aperture_vertical_mm: NotNegative = 0.0
-    """Height where it leaves the sensor."""
+    """Height of the beam where it leaves the sensor."""
     wavelength_nm: Positive
-    """Colour."""
+    """Wavelength of the laser."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -243,15 +240,15 @@ class Range(StrictParameters):
     """Limits and errors of the range."""
 
     min_m: NotNegative
-    """Nothing nearer is seen."""
+    """Minimum range; nothing nearer is seen."""
     max_m: Positive
-    """Nothing farther is seen."""
+    """Maximum range; nothing farther is seen."""
     sigma_m: NotNegative
-    """Standard deviation of the noise."""
+    """Standard deviation of the range noise."""
     sigma_per_m2: NotNegative = 0.0
-    """Added to sigma_m for each square metre of range squared (triangulation)."""
+    """Growth of the standard deviation with the squared range, for sensors that triangulate."""
     step_m: NotNegative
-    """Ranges are reported in multiples of this; 0 is exact."""
+    """Resolution of the reported range; 0 is exact."""
     dropout: Share = 0.0
     """Share of pulses that are lost at random."""
 
@@ -263,14 +260,14 @@ class Range(StrictParameters):
 
 
 class Signal(StrictParameters):
-    """How returns are picked from the light that comes back (Goodin 2018 §3.2.3)."""
+    """How the light that comes back becomes returns (Goodin 2018 §3.2.3)."""
 
-    mode: Mode
-    """Used unless another is asked for."""
-    modes: list[Mode] = Field(min_length=1)
-    """All that the sensor can do."""
+    mode: SensorMode
+    """Usual return mode."""
+    modes: list[SensorMode] = Field(min_length=1)
+    """All return modes of the sensor."""
     cutoff_m: NotNegative
-    """Light from within this distance of the chosen return is averaged with it."""
+    """Range interval within which light is one return; 0 if it is not known."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -285,18 +282,18 @@ class SensorConfig(StrictParameters):
     name: str = Field(min_length=1)
     """Short name, as in the catalogue."""
     maker: str
-    """Who makes it."""
+    """Manufacturer."""
     about: str
-    """What it is and what the model leaves out."""
+    """What the sensor is, and what the model leaves out."""
     sources: list[str] = Field(min_length=1)
-    """Where the figures come from."""
+    """Sources of the figures."""
     encoder_step_deg: NotNegative
-    """Smallest step of the reported rotor angle; 0 is exact."""
+    """Resolution of the reported rotor angle; 0 is exact."""
     beam: Beam
-    """Shape of the light."""
+    """Shape of the beam."""
     range: Range
     """Limits and errors of the range."""
     signal: Signal
-    """Choice of returns."""
+    """Return modes and cutoff."""
     pattern: Annotated[Spinning | Planar | Rosette, Field(discriminator="kind")]
-    """Where it points and when."""
+    """Scan pattern: where the pulses go, and when."""

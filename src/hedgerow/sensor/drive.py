@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drive: a sensor's pattern along a trajectory (rolling shutter), by single sweeps or all at once, with one result.
+"""Drive: a sensor's scan pattern along a trajectory, every pulse from the pose of its own instant (rolling shutter).
 
-Equations: docs/models.md §20.
+`Aim` says how the pulses of a synthetic scan differ from the pattern. A sensor reports each pulse at an encoder count
+and along the axis of its beam, but the light that it measured came from some ray of a truncated cone around that axis
+(Deschaud 2012 §IV). The beams of a real log already contain both errors (Browning 2012 §3.2), so replaying a log never
+comes through here. Equations: docs/models.md §20.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,41 +24,37 @@ if TYPE_CHECKING:
     from hedgerow import _core
     from hedgerow.sensor.config import Beam, SensorConfig
 
-
-# Where a beam really points: the encoder's steps and a ray drawn from the beam's cone (Deschaud 2012 §IV).
-#
-# A sensor reports each pulse at an encoder count and along the axis of its beam. The light it measured came from some
-# ray of a truncated cone around that axis. Both errors are for synthetic scans only: the beams of a real log already
-# contain them (Browning 2012 §3.2), so replaying a log never comes through here.
-
-
 Encoder = Literal["exact", "rounded", "uniform"]
+
+MAX_PULSES = 150_000_000
+"""Maximum number of pulses in one `Beams` (about 7 GB)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """How pulses differ from the ideal pattern. Raises InputError if a value is not one of those named."""
+    """How pulses differ from the scan pattern. Raises InputError if a value is not one of those named."""
 
     encoder: Encoder = "exact"
-    """"rounded" puts the rotor on the nearest encoder count; "uniform" anywhere within half a count of that."""
+    """exact: as the pattern has it. rounded: the rotor stands on the nearest encoder count. uniform: anywhere within
+    half a count of that."""
     cone: bool = False
-    """Draw each ray uniformly from the cross section of the beam's truncated cone instead of taking its axis."""
+    """Whether each ray is drawn from the cross section of the beam's truncated cone, instead of being its axis."""
     seed: int = 0
     """Random numbers are keyed by this and the pulse id."""
 
     def __post_init__(self) -> None:
         """Check every value once."""
-        if self.encoder not in ("exact", "rounded", "uniform"):
+        if self.encoder not in get_args(Encoder):
             raise InputError("encoder", f"expected 'exact', 'rounded' or 'uniform', found {self.encoder!r}")
         randomness.require_seed(self.seed)
 
     @property
     def is_ideal(self) -> bool:
-        """True if every turn is the same, so that the pattern can simply be repeated."""
+        """Whether all pulses go where the pattern says."""
         return self.encoder == "exact" and not self.cone
 
 
-def aimed(
+def apply_aim(
     pattern: "Pattern", rows: slice, pulse: NDArray[np.int64], aim: Aim, beam: "Beam", step_deg: float
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Return origins and directions of some pulses as they really point, (N, 3) each, sensor frame.
@@ -72,7 +71,7 @@ def aimed(
     direction = pattern.direction[rows].astype(np.float64)
     if aim.encoder != "exact" and step_deg > 0:
         turn = encoder_error(pattern.rotor_rad[rows], np.deg2rad(step_deg), pulse, aim)
-        origin, direction = about_z(origin, turn), about_z(direction, turn)
+        origin, direction = rotate_about_z(origin, turn), rotate_about_z(direction, turn)
     if aim.cone:
         origin, direction = from_cone(origin, direction, pulse, aim.seed, beam)
     return origin.astype(np.float32), direction.astype(np.float32)
@@ -116,23 +115,16 @@ def from_cone(
     return origin + shift, ray / np.linalg.norm(ray, axis=1, keepdims=True)
 
 
-def about_z(vectors: Array, angle_rad: Array) -> Array:
+def rotate_about_z(vectors: Array, angle_rad: Array) -> Array:
     """Turn (N, 3) vectors by (N,) angles about the z axis."""
     cos, sin = np.cos(angle_rad), np.sin(angle_rad)
     x, y, z = vectors.T
     return np.stack([x * cos - y * sin, x * sin + y * cos, z], axis=1)
 
 
-# Drive: a sensor's pattern along a trajectory (rolling shutter), by single sweeps or all at once, with one result.
-
-
-MAX_PULSES = 150_000_000
-"""Most pulses in one `Beams` (about 7 GB)."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Drive:
-    """One drive of one sensor; sweeps and pulses count from its start."""
+    """Sweeps of one sensor along a trajectory; sweeps and pulses are numbered from its start."""
 
     config: "SensorConfig"
     """The sensor."""
@@ -158,11 +150,11 @@ class Drive:
         origin_m, direction = ideal.origin_m[rows], ideal.direction[rows]
         if not self.aim.is_ideal:
             step_deg = self.config.encoder_step_deg
-            origin_m, direction = aimed(ideal, rows, pulse, self.aim, self.config.beam, step_deg)
+            origin_m, direction = apply_aim(ideal, rows, pulse, self.aim, self.config.beam, step_deg)
         placed = self._place_pattern(origin_m, direction, ideal.time_ns[rows], number // ideal.n_sweeps, 1)
         return _beams(placed, ideal.ring[rows], np.full(len(pulse), number, dtype=np.int32), pulse)
 
-    def whole(self) -> Beams:
+    def all_sweeps(self) -> Beams:
         """Fire all sweeps.
 
         Raises:
@@ -177,7 +169,7 @@ class Drive:
                 "use drive_sweeps, or a shorter duration_s",
             )
         if not self.aim.is_ideal or ideal.n_sweeps > 1:
-            return Beams.joined([self.sweep(number) for number in range(n)])
+            return Beams.join([self.sweep(number) for number in range(n)])
         placed = self._place_pattern(ideal.origin_m, ideal.direction, ideal.time_ns, 0, n)
         number = np.repeat(np.arange(n, dtype=np.int32), ideal.pulses_per_sweep)
         return _beams(placed, np.tile(ideal.ring, n), number, np.arange(n_pulses, dtype=np.int64))
@@ -216,7 +208,7 @@ class Drive:
 def extent(
     pattern: Pattern, trajectory: Trajectory, start_s: float, duration_s: float | None, n_sweeps: int | None
 ) -> tuple[int, int]:
-    """Find out when to start [ns] and how many sweeps to fire; the arguments are those of `Sensor.drive`.
+    """Return when the first sweep starts [ns] and how many there are; the arguments are those of `Sensor.drive`.
 
     Raises:
         InputError: the sweeps do not fit; names the argument.
@@ -261,7 +253,7 @@ def _beams(
     placed: "_core.PlacedPattern", ring: NDArray[np.uint16], sweep: NDArray[np.int32], pulse: NDArray[np.int64]
 ) -> Beams:
     # Right by construction: the pattern's directions are unit and the trajectory is finite.
-    return Beams.trusted(
+    return Beams.without_checks(
         {
             "origin_m": placed.origin_m,
             "direction": placed.direction,

@@ -21,12 +21,12 @@ def catalogue_names() -> list[str]:
     return sorted(entry.name.removesuffix(".toml") for entry in _catalogue().iterdir() if entry.name.endswith(".toml"))
 
 
-def is_name(name: str) -> bool:
+def is_catalogue_name(name: str) -> bool:
     """Tell whether the catalogue has a sensor that goes by this name."""
     return _plain(name) in {_plain(known) for known in catalogue_names()}
 
 
-def read_named(name: str) -> "SensorConfig":
+def read_catalogue(name: str) -> "SensorConfig":
     """Read a sensor of the catalogue; case, blanks, dashes, underscores and the maker's name do not matter.
 
     Raises:
@@ -42,10 +42,10 @@ def read_named(name: str) -> "SensorConfig":
             f"'{name}' is not in the catalogue; {guess}it has {', '.join(names.values())}; "
             "Sensor.load reads a file of your own",
         )
-    return read_file(_catalogue() / f"{names[wanted]}.toml")
+    return read_sensor_file(_catalogue() / f"{names[wanted]}.toml")
 
 
-def read_file(path: Traversable) -> "SensorConfig":
+def read_sensor_file(path: Traversable) -> "SensorConfig":
     """Read and check a sensor file.
 
     Raises:
@@ -59,10 +59,10 @@ def read_file(path: Traversable) -> "SensorConfig":
         raise FileError(f"{path}: cannot be read as a sensor file: {error}") from None
     except tomllib.TOMLDecodeError as error:
         raise FileError(f"{path}: not valid TOML: {error}") from None
-    return check(content, str(path))
+    return check_sensor(content, str(path))
 
 
-def check(content: Mapping[str, Any], where: str) -> "SensorConfig":
+def check_sensor(content: Mapping[str, Any], where: str) -> "SensorConfig":
     """Check the content of a sensor file.
 
     Args:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the sensor's electronics do to a range: noise, steps of the reported number, lost pulses.
 
-For simulated logs of worlds that return exact ranges (meshes, physics). A world learned from a log has the noise in
+For simulated logs of worlds that return exact ranges, such as scenes. A world learned from a log has the noise in
 it already, and a real log needs none.
 
 Equations: docs/models.md §20.
@@ -13,15 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.base import randomness
-from hedgerow.base.columns import BLANK
 from hedgerow.errors import InputError
-from hedgerow.log import Log, Returns
+from hedgerow.log import MISSING, Log, Returns
 
 if TYPE_CHECKING:
     from hedgerow.sensor.config import Range
 
 
-def degraded(log: Log, errors: "Range", *, seed: int, noise: bool, quantise: bool, dropout: float) -> Log:
+def degrade(log: Log, errors: "Range", *, seed: int, noise: bool, quantise: bool, dropout: float) -> Log:
     """Return the log with noisy, rounded and lost returns; see `Sensor.degrade`.
 
     A range that leaves the limits of the log by it becomes "no return".
@@ -57,16 +56,16 @@ def _returns(log: Log, range_m: NDArray[np.float32]) -> Returns:
     shape = log.returns.range_m.shape
     missed = np.isinf(np.take_along_axis(range_m, order, axis=1))
 
-    def beside(name: str, column: NDArray[Any] | None) -> NDArray[Any] | None:
+    def in_order(name: str, column: NDArray[Any] | None) -> NDArray[Any] | None:
         if column is None:
             return None
         sorted_column = np.take_along_axis(column.reshape(order.shape), order, axis=1)
-        return np.where(missed, BLANK[name], sorted_column).astype(column.dtype).reshape(shape)
+        return np.where(missed, MISSING[name], sorted_column).astype(column.dtype).reshape(shape)
 
     returns = log.returns
     return Returns(
         range_m=np.take_along_axis(range_m, order, axis=1).reshape(shape),
-        intensity=beside("intensity", returns.intensity),
-        label=beside("label", returns.label),
-        element=beside("element", returns.element),
+        intensity=in_order("intensity", returns.intensity),
+        label=in_order("label", returns.label),
+        element=in_order("element", returns.element),
     )

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sensor: a catalogue entry or a file of your own; pose or trajectory in, `Beams` out.
+"""Sensor: a lidar of the catalogue or of a file of your own; pose or trajectory in, `Beams` out.
 
 Frame: REP 103, x straight ahead, y left, z up. Pulses come in the order in which the sensor fires them, each with
 its own time and pose. The id of a pulse is its running number over the drive, so a sweep made alone has the same ids,
-and the same random numbers, as within the drive.
+and the same random numbers, as within the drive. All beams come from a `Drive`: `drive` and `drive_sweeps` take it
+whole or by sweeps, `sweep_at` takes one sweep of it, and `sweep` one of a drive that stands still.
 """
 
 from collections.abc import Iterator
@@ -15,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from hedgerow.errors import InputError
 from hedgerow.frames import Pose, Trajectory
 from hedgerow.log import Beams, Log
-from hedgerow.sensor import load as files
 from hedgerow.sensor.drive import Aim, Drive, Encoder, extent
-from hedgerow.sensor.noise import degraded
+from hedgerow.sensor.load import catalogue_names, check_sensor, is_catalogue_name, read_catalogue, read_sensor_file
+from hedgerow.sensor.noise import degrade
 from hedgerow.sensor.scan.pattern import Pattern, build
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class _SaysSensor(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Sensor:
-    """A lidar turning at a given rate. Raises InputError if it cannot turn that fast."""
+    """A lidar that turns at a given rate. Raises InputError if it does not have that rate."""
 
     config: "SensorConfig"
     """All its figures."""
@@ -69,25 +70,25 @@ class Sensor:
             FileError: missing, not TOML, or a field is wrong; names the field.
             InputError: a rate that it does not have.
         """
-        return _made(files.read_file(Path(path)), rate_hz)
+        return _made(read_sensor_file(Path(path)), rate_hz)
 
     @classmethod
     def names(cls) -> list[str]:
         """Return the names of all sensors of the catalogue."""
-        return files.catalogue_names()
+        return catalogue_names()
 
     @classmethod
     def is_name(cls, name: str) -> bool:
         """Tell whether `named` knows this name."""
-        return files.is_name(name)
+        return is_catalogue_name(name)
 
     @classmethod
     def of(cls, log: "_SaysSensor") -> "Sensor | None":
-        """Return the sensor that a log was made with, None if that is not known: shipped, or kept in the metadata."""
+        """Return the sensor that a log was made with, by its name or its metadata; None if that is not known."""
         said = log.metadata.get("sensor")
         if isinstance(said, dict) and "config" in said:
             found = cast("dict[str, Any]", said)
-            return _made(files.check(found["config"], f"the log's sensor {log.sensor}"), found.get("rate_hz"))
+            return _made(check_sensor(found["config"], f"the log's sensor {log.sensor}"), found.get("rate_hz"))
         return cls.named(log.sensor) if log.sensor in cls.names() else None
 
     @property
@@ -97,12 +98,12 @@ class Sensor:
 
     @property
     def min_range_m(self) -> float:
-        """Nothing nearer is seen [m]."""
+        """Minimum range [m]."""
         return self.config.range.min_m
 
     @property
     def max_range_m(self) -> float:
-        """Nothing farther is seen [m]."""
+        """Maximum range [m]."""
         return self.config.range.max_m
 
     @cached_property
@@ -140,8 +141,8 @@ class Sensor:
             pose: T_map_sensor. Default: at the map's origin, looking along x.
             number: which sweep of the scan; only in time and ids different, unless the scan does not repeat.
             encoder: "exact"; "rounded" to the nearest encoder count; "uniform" within half a count of that.
-            cone: draw each ray from the beam's truncated cone instead of taking its axis.
-            seed: for the random choices.
+            cone: whether each ray is drawn from the beam's truncated cone, instead of being its axis.
+            seed: of the random numbers of encoder and cone.
 
         Returns:
             One sweep of beams, map frame.
@@ -149,8 +150,7 @@ class Sensor:
         if number < 0:
             raise InputError("number", f"expected a sweep from 0 on, found {number}")
         standing = Trajectory.standing(pose or Pose(), (number + 2) * self.sweep_s)
-        aim = Aim(encoder, cone, seed)
-        return Drive(self.config, self.pattern, standing, Pose(), 0, number + 1, aim, threads=1).sweep(number)
+        return self.sweep_at(standing, number, self.pattern.start_ns(number), aim=Aim(encoder, cone, seed), threads=1)
 
     def drive(
         self,
@@ -171,8 +171,8 @@ class Sensor:
             trajectory: T_map_base.
             mount: T_base_sensor. Default: the trajectory is the sensor's own.
             start_s: when the first sweep starts, after the trajectory's first pose [s].
-            duration_s: fire as many whole sweeps as start and end within it [s]. Default: to the end.
-            n_sweeps: or, how many sweeps.
+            duration_s: fire all sweeps that start and end within this time [s]. Default: to the end.
+            n_sweeps: number of sweeps, instead of duration_s.
             encoder, cone, seed: as in `sweep`.
             threads: 0 uses all.
 
@@ -182,7 +182,8 @@ class Sensor:
         Raises:
             InputError: the sweeps do not fit into the trajectory, or are too many for memory.
         """
-        return self._drive(trajectory, mount, start_s, duration_s, n_sweeps, Aim(encoder, cone, seed), threads).whole()
+        start_ns, count = extent(self.pattern, trajectory, start_s, duration_s, n_sweeps)
+        return self._drive(trajectory, mount, start_ns, count, Aim(encoder, cone, seed), threads).all_sweeps()
 
     def drive_sweeps(
         self,
@@ -198,8 +199,9 @@ class Sensor:
         threads: int = 0,
     ) -> Iterator[Beams]:
         """Give what `drive` returns sweep by sweep, in bounded memory; the arguments are the same."""
-        drive = self._drive(trajectory, mount, start_s, duration_s, n_sweeps, Aim(encoder, cone, seed), threads)
-        return (drive.sweep(number) for number in range(drive.n_sweeps))
+        start_ns, count = extent(self.pattern, trajectory, start_s, duration_s, n_sweeps)
+        drive = self._drive(trajectory, mount, start_ns, count, Aim(encoder, cone, seed), threads)
+        return map(drive.sweep, range(count))
 
     def sweep_at(
         self,
@@ -225,10 +227,7 @@ class Sensor:
             One sweep of beams, map frame: the bytes of the same sweep in a `drive` that comes there at that time.
         """
         begin_ns = start_ns - self.pattern.start_ns(number)
-        aim = aim or Aim()
-        return Drive(self.config, self.pattern, trajectory, mount or Pose(), begin_ns, number + 1, aim, threads).sweep(
-            number
-        )
+        return self._drive(trajectory, mount, begin_ns, number + 1, aim or Aim(), threads).sweep(number)
 
     def with_range(self, **figures: float) -> "Sensor":
         """Return this sensor with other figures of its [range] table, for example `sigma_m=0.02, dropout=0`.
@@ -238,7 +237,7 @@ class Sensor:
         """
         content = self.config.model_dump()
         content["range"] |= figures
-        return Sensor(files.check(content, self.name), self.rate_hz)
+        return Sensor(check_sensor(content, self.name), self.rate_hz)
 
     @cached_property
     def provenance(self) -> dict[str, Any]:
@@ -264,28 +263,20 @@ class Sensor:
         """
         errors = self.config.range
         share = errors.dropout if dropout is None else dropout
-        return degraded(log, errors, seed=seed, noise=noise, quantise=quantise, dropout=share)
+        return degrade(log, errors, seed=seed, noise=noise, quantise=quantise, dropout=share)
 
     def _drive(
-        self,
-        trajectory: Trajectory,
-        mount: Pose | None,
-        start_s: float,
-        duration_s: float | None,
-        n_sweeps: int | None,
-        aim: Aim,
-        threads: int,
+        self, trajectory: Trajectory, mount: Pose | None, start_ns: int, n_sweeps: int, aim: Aim, threads: int
     ) -> Drive:
         if threads < 0:
             raise InputError("threads", f"expected 0 for all or a number above, found {threads}")
-        start_ns, count = extent(self.pattern, trajectory, start_s, duration_s, n_sweeps)
-        return Drive(self.config, self.pattern, trajectory, mount or Pose(), start_ns, count, aim, threads)
+        return Drive(self.config, self.pattern, trajectory, mount or Pose(), start_ns, n_sweeps, aim, threads)
 
 
 @lru_cache(maxsize=64)
 def _named(name: str, rate_hz: float | None) -> Sensor:
     # Kept, so that the pattern of a sensor is computed once however often it is named.
-    return _made(files.read_named(name), rate_hz)
+    return _made(read_catalogue(name), rate_hz)
 
 
 def _made(config: "SensorConfig", rate_hz: float | None) -> Sensor:

@@ -46,10 +46,10 @@ class Elements:
         return type(self)(**(self.settings() | chosen))
 
     @classmethod
-    def joined(cls, tables: Sequence[Self]) -> Self:
+    def join(cls, tables: Sequence[Self]) -> Self:
         """Put the elements of several tables one after the other, with the settings of the first; at least one."""
         stacks = [table.columns() for table in tables]
-        columns = {name: _joined([stack[name] for stack in stacks]) for name in stacks[0]}
+        columns = {name: _join_column([stack[name] for stack in stacks]) for name in stacks[0]}
         return type(tables[0])(**(tables[0].settings() | columns))
 
     def columns(self) -> dict[str, Column]:
@@ -259,7 +259,7 @@ class Points(Elements):
         return 3 * len(self)
 
 
-def _joined(columns: Sequence[Column]) -> Column:
+def _join_column(columns: Sequence[Column]) -> Column:
     counts = [column for column in columns if isinstance(column, LabelCounts)]
     if counts:
         return LabelCounts.concatenate(counts)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.base import arrays
 from hedgerow.base.arrays import Index
-from hedgerow.base.columns import store
+from hedgerow.base.columns import set_fields
 from hedgerow.errors import InputError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class LabelCounts:
             raise InputError(
                 "labels.first", f"expected numbers that rise from 0 to {len(label)}, one more than elements"
             )
-        store(self, {"first": first, "label": label, "count": count})
+        set_fields(self, {"first": first, "label": label, "count": count})
         self._require_histograms()
 
     def _require_histograms(self) -> None:
@@ -110,7 +110,7 @@ class LabelCounts:
         """(N,) whether an element has more than one label."""
         return np.diff(self.first) > 1
 
-    def mode(self) -> NDArray[np.uint16]:
+    def most_common(self) -> NDArray[np.uint16]:
         """(N,) the most frequent label, the smaller of equals; 0 where labels are unknown."""
         most = np.zeros(len(self), dtype=np.uint16)
         n_labels = np.diff(self.first)
@@ -143,5 +143,5 @@ def engine_labels(label: ArrayLike | LabelCounts, n: int) -> tuple[NDArray[np.ui
         return np.ascontiguousarray(arrays.as_integers("label", label, (n,), np.uint16)), None
     counts = LabelCounts.of(label, n)
     if not counts.mixed().any():
-        return counts.mode(), None
-    return counts.mode(), _core.LabelArrays(first=counts.first, label=counts.label, count=counts.count)
+        return counts.most_common(), None
+    return counts.most_common(), _core.LabelArrays(first=counts.first, label=counts.label, count=counts.count)

@@ -210,7 +210,7 @@ class ElementWorld(World):
                     column[rows] = getattr(hits, name)
             done += len(some)
             del target  # its tiles may have to go before the next ones come
-        return Returns.trusted(columns)
+        return Returns.without_checks(columns)
 
     def log_likelihood(
         self, log: Log, *, min_sigma_m: float = 0.001, threads: int = 0, progress: Progress | None = None
@@ -306,7 +306,7 @@ class LearnedWorld(ElementWorld):
         super().__init__(replace(header, origin_m=_middle(self.tables)))
 
     @classmethod
-    def trusted(cls, header: WorldHeader, tables: Mapping[str, Elements], path: str = "") -> Self:
+    def without_checks(cls, header: WorldHeader, tables: Mapping[str, Elements], path: str = "") -> Self:
         """Make a world of tables that are right by construction: checked, and in tile order."""
         new = cls.__new__(cls)
         ElementWorld.__init__(new, header, path)

@@ -15,15 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.errors import InputError
+from hedgerow.base.progress import Progress
+from hedgerow.base.randomness import require_seed
 from hedgerow.log import Beams
 from hedgerow.world.elements import Points
-from hedgerow.world.scene import Hits, Progress, beam_arrays
+from hedgerow.world.scene import Hits, beam_arrays
 from hedgerow.world.store.header import Position
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seen:
+class SeenPoints:
     """The point that each beam sees; without one the element is -1, the mean inf, the label 0, the rest NaN."""
 
     element: NDArray[np.int64]
@@ -37,7 +38,7 @@ class Seen:
 
 
 def build_cloud(points: Points, origin_m: Position, first: int) -> _core.PointCloud:
-    """Hand points, numbered from `first`, to the engine; a cloud can be part of several scenes with that origin."""
+    """Hand points, numbered from `first`, to the core; a cloud can be part of several scenes with that origin."""
     return _core.PointCloud(
         position=np.ascontiguousarray(points.position_m - np.array(origin_m), dtype=np.float32),
         normal=np.ascontiguousarray(points.normal),
@@ -49,7 +50,7 @@ def build_cloud(points: Points, origin_m: Position, first: int) -> _core.PointCl
 
 
 class PointScene:
-    """Clouds of points with one origin and one way of being seen."""
+    """Clouds of points that share one origin, pick and noise."""
 
     def __init__(self, clouds: Sequence[_core.PointCloud], origin_m: Position, settings: Points) -> None:
         """Collect clouds, given in the order of their numbers; `pick` and `noise` are those of `settings`."""
@@ -66,7 +67,7 @@ class PointScene:
         max_range_m: float = np.inf,
         threads: int = 0,
         progress: Progress | None = None,
-    ) -> Seen:
+    ) -> SeenPoints:
         """Find the point that each beam sees between the limits; nothing here is random."""
         answer = _core.see_points(
             self._clouds,
@@ -77,7 +78,7 @@ class PointScene:
             threads=threads,
             progress=progress,
         )
-        return Seen(
+        return SeenPoints(
             element=answer.element,
             mean_m=answer.mean_m,
             sigma_m=answer.sigma_m,
@@ -97,11 +98,9 @@ class PointScene:
         progress: Progress | None = None,
     ) -> Hits:
         """Draw the return of each pulse; random numbers are keyed by seed and pulse, as in `Scene.fire`."""
-        if not 0 <= seed < 1 << 64:
-            raise InputError("seed", f"expected 0 to 2**64 - 1, found {seed}")
         limits = {"min_range_m": min_range_m, "max_range_m": max_range_m}
         seen = self.see(beams, threads=threads, progress=progress, **limits)
-        normal, _ = _core.draw_normals(seed, beams.pulse)
+        normal, _ = _core.draw_normals(require_seed(seed), beams.pulse)
         range_m = seen.mean_m + seen.sigma_m * normal
         # Seen, but drawn nearer or farther than the sensor can tell: nothing within the limits. NaN fails as well.
         returned = (range_m > 0) & (range_m >= min_range_m) & (range_m <= max_range_m)
@@ -125,7 +124,7 @@ class PointScene:
         threads: int = 0,
         progress: Progress | None = None,
     ) -> NDArray[np.float64]:
-        """Give the log density of each measured range: one normal density around the point that is seen.
+        """Return the log density of each measured range: one normal density around the point that is seen.
 
         As Browning 2012 §6.2.5 has it, such a world gives a return for certain or not at all; only the noise of a point
         close to a limit leaves a chance of neither.

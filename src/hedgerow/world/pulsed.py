@@ -9,6 +9,10 @@ material of its brightest sub-ray. Where in a Gaussian a sub-ray ends is geometr
 
 The spot's axes are "left", horizontal in the map, and "up", as a level sensor has them: beams do not tell how the
 sensor is rolled, so the spot of a tilted one stays level.
+
+`fire_pulses` is the border to the kernel of that name: settings go over as one struct, answers come back by name. A new
+setting of the receiver is a field of its struct and one line of its binding (`cpp/pulse`, `cpp/bind/pulses.cpp`), and a
+field of `BeamSettings` that is handed over in `_pulse_settings`. Equations: docs/models.md §17 to §19.
 """
 
 from collections.abc import Mapping
@@ -19,22 +23,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
+from hedgerow.base.progress import Progress
 from hedgerow.base.randomness import require_seed
 from hedgerow.errors import InputError
 from hedgerow.log import Beams, Log, Returns
-from hedgerow.pulse.receiver import BeamSettings, Optics, ReturnMode, optics
+from hedgerow.pulse.receiver import BeamSettings, PulseOptics, resolve_pulse
 from hedgerow.pulse.waveform import LIGHT_M_PER_NS, Waveforms, range_of_ns
 from hedgerow.sensor import Sensor
-from hedgerow.world.scene import Progress, Scene, require_threads
+from hedgerow.sensor.config import ReturnMode
+from hedgerow.world.scene import Scene, require_threads
 from hedgerow.world.world import Shot, World
 
-# The border to the engine for pulses with width: settings go over as one struct, answers come back by name.
-#
-# A new setting of the receiver is a field of its struct and one line of its binding (`cpp/pulse`,
-# `cpp/bind/pulses.cpp`), and a field of `BeamSettings` that is handed over here.
-
-
-_MOST_BYTES = 4 << 30
+_MAX_WAVEFORM_BYTES = 4 << 30
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +50,7 @@ class SubRayHits:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PulseReturns:
-    """What the receiver made of some pulses, and what else was asked for."""
+    """The returns of some pulses, and the details that were asked for."""
 
     returns: Returns
     """(N,), or (N, R) in modes that give several, nearest first."""
@@ -65,7 +65,7 @@ class PulseReturns:
 def fire_pulses(
     scene: Scene,
     beams: Beams,
-    optics: Optics,
+    optics: PulseOptics,
     settings: BeamSettings,
     limits_m: tuple[float, float],
     *,
@@ -78,11 +78,11 @@ def fire_pulses(
     """Fire pulses with width at a scene.
 
     Args:
-        scene: what they meet.
+        scene: what they are fired at.
         beams: the axes of the pulses, map frame, in any order.
-        optics: stencil, cone, mode and cutoff, as settings and sensor come to.
-        settings: the rest.
-        limits_m: nearest and farthest range of a return.
+        optics: stencil, cone, return mode and cutoff, resolved from settings and sensor.
+        settings: all other settings of the receiver.
+        limits_m: nearest and farthest range of a return [m].
         seed: same seed, same answer, on any number of threads and for any slice of the beams.
         sub_rays: whether to keep what each sub-ray met.
         waveforms: whether to keep the recorded signals.
@@ -90,15 +90,15 @@ def fire_pulses(
         progress: called between batches with the number of beams done.
 
     Raises:
-        InputError: a wrong seed or number of threads; or waveforms are wanted without mode waveform, without a maximal
+        InputError: a wrong seed or number of threads; or waveforms are wanted without mode waveform, without a maximum
             range, or more of them than fit into memory.
     """
     step_m = range_of_ns(settings.waveform.sample_ns)
     first, n_samples = _clock(optics.mode, step_m, len(beams), limits_m) if waveforms else (0, 0)
     answer = _core.fire_pulses(
         scene.native,
-        scene.seen(beams),
-        pulse_settings(optics, settings, limits_m, require_seed(seed)),
+        scene.beam_arrays(beams),
+        _pulse_settings(optics, settings, limits_m, require_seed(seed)),
         _core.PulseDetails(sub_rays=sub_rays, first_sample=first, n_samples=n_samples),
         threads=require_threads(threads),
         progress=progress,
@@ -112,10 +112,10 @@ def fire_pulses(
     )
 
 
-def pulse_settings(
-    optics: Optics, settings: BeamSettings, limits_m: tuple[float, float], seed: int
+def _pulse_settings(
+    optics: PulseOptics, settings: BeamSettings, limits_m: tuple[float, float], seed: int
 ) -> _core.PulseSettings:
-    """Return all that decides about the returns of pulses, as the engine takes it."""
+    """Return the settings as the kernel takes them."""
     low_m, high_m = limits_m
     return _core.PulseSettings(
         spot=_core.Spot(
@@ -145,12 +145,12 @@ def pulse_settings(
 
 
 def native_mode(mode: ReturnMode) -> _core.ReturnMode:
-    """Return the engine's mode of that name; its names have no plus sign."""
+    """Return the kernel's mode of that name; names in C++ have no plus sign."""
     return _core.ReturnMode[mode.replace("+", "_and_")]
 
 
 def _clock(mode: ReturnMode, step_m: float, n: int, limits_m: tuple[float, float]) -> tuple[int, int]:
-    """Return number of the first sample and how many cover the range limits."""
+    """Return the number of the first sample within the range limits, and how many samples there are."""
     low_m, high_m = limits_m
     if mode != "waveform":
         raise InputError("waveforms", f"only mode waveform records them, the mode is {mode}")
@@ -158,9 +158,10 @@ def _clock(mode: ReturnMode, step_m: float, n: int, limits_m: tuple[float, float
         raise InputError("waveforms", "a record needs an end; give max_range_m or a sensor")
     first = int(np.floor(low_m / step_m))
     n_samples = int(np.ceil(high_m / step_m)) + 1 - first
-    if 4 * n * n_samples > _MOST_BYTES:
+    if 4 * n * n_samples > _MAX_WAVEFORM_BYTES:
         raise InputError(
-            "waveforms", f"{n} pulses of {n_samples} samples take over {_MOST_BYTES >> 30} GiB; fire fewer at once"
+            "waveforms",
+            f"{n} pulses of {n_samples} samples take over {_MAX_WAVEFORM_BYTES >> 30} GiB; fire fewer at once",
         )
     return first, n_samples
 
@@ -173,19 +174,16 @@ def _returns(found: _core.PulseColumns) -> Returns:
         "element": found.element,
     }
     flat = found.range_m.shape[1] == 1
-    return Returns.trusted({name: column[:, 0] if flat else column for name, column in columns.items()})
+    return Returns.without_checks({name: column[:, 0] if flat else column for name, column in columns.items()})
 
 
 def _sub_rays(found: _core.PulseColumns) -> SubRayHits:
     return SubRayHits(range_m=found.range_m, intensity=found.intensity, label=found.label, element=found.element)
 
 
-# PhysicsWorld: a scene seen by pulses with width, through a receiver (Goodin 2018 §3.2).
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class DetailedLog:
-    """A log with what the receiver knew besides."""
+    """A log, and what the receiver knew besides."""
 
     log: Log
     sub_rays: SubRayHits | None
@@ -222,7 +220,7 @@ class PhysicsWorld(World):
         self.source = dict(source or {})
 
     def returns(self, beams: Beams, shot: Shot) -> Returns:
-        """Give what the receiver makes of each pulse: (N,), or (N, R) in modes that give several, nearest first.
+        """Return what the receiver makes of each pulse: (N,), or (N, R) in modes that give several, nearest first.
 
         Raises:
             InputError: the stencil does not go with the beam's shape.
@@ -230,7 +228,7 @@ class PhysicsWorld(World):
         return self._pulses(beams, shot).returns
 
     def provenance(self) -> dict[str, Any]:
-        """Say which scene it is and how pulses are sampled and received."""
+        """Return which scene it is, and how pulses are sampled and received."""
         return {"kind": "scene", **self.source, "beam": self.settings.model_dump(mode="json")}
 
     def labelled_scene(self) -> Scene:
@@ -251,7 +249,7 @@ class PhysicsWorld(World):
         """Fire as `fire` does and keep more: what the sub-rays met, and the recorded signals of mode waveform.
 
         Raises:
-            InputError: as `fire`; or waveforms are wanted without mode waveform, without a maximal range, or more of
+            InputError: as `fire`; or waveforms are wanted without mode waveform, without a maximum range, or more of
                 them than fit into memory.
         """
         shot = self._shot(seed, sensor, None, threads, progress)
@@ -263,7 +261,7 @@ class PhysicsWorld(World):
         return fire_pulses(
             self.scene,
             beams,
-            optics(self.settings, shot.sensor),
+            resolve_pulse(self.settings, shot.sensor),
             self.settings,
             (shot.min_range_m, shot.max_range_m),
             seed=shot.seed,

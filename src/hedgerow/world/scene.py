@@ -1,36 +1,75 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scene: meshes, Gaussians and placed copies of other scenes, and the questions that rays ask them.
 
-Equations: docs/models.md §3.
+A checked wrapper over the native scene (`hedgerow._core`). Positions are float64 in the map frame here and float32
+relative to `origin_m` inside, so a site far from the map's zero keeps millimetres. Elements (triangles and Gaussians,
+Browning 2012 §3.3) are numbered through: first the scene's own in the order they were added, then those of each placed
+scene in the order of placing, by the same rule. Equations: docs/models.md §3.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow import _core
 from hedgerow.base import arrays
-from hedgerow.base.arrays import RowError, first_row, require_finite
 from hedgerow.base.progress import Progress
 from hedgerow.base.randomness import require_seed
 from hedgerow.errors import InputError
-from hedgerow.log import Beams
+from hedgerow.log import Beams, require_limits
+from hedgerow.world.element_arrays import (
+    numbers_or_unknown,
+    numbers_within,
+    require_below,
+    stop_law,
+    whitening,
+)
 from hedgerow.world.labels import LabelCounts, engine_labels
 from hedgerow.world.surface_noise import NOISELESS, SurfaceNoise
 
-# What a scene is made of: triangle meshes, Gaussian ellipsoids and placed copies of other scenes, checked.
-#
-# Positions are float64 in the map frame here and float32 relative to `origin_m` inside, so a site far from the map's
-# zero keeps millimetres. Elements (triangles and Gaussians) are numbered through: first the scene's own in the order
-# they were added, then those of each placed scene in the order of placing, by the same rule. The elements are those of
-# Browning 2012 §3.3.
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hits:
+    """First return of each pulse; without one the range is inf, the element -1, the label 0, the rest NaN."""
+
+    range_m: NDArray[np.float32]
+    intensity: NDArray[np.float32]
+    """Reflectance times cosine for a triangle, mean intensity for a Gaussian."""
+    label: NDArray[np.uint16]
+    element: NDArray[np.int64]
+    incidence_cosine: NDArray[np.float32]
+    """Cosine of the incidence angle on a triangle; NaN for a Gaussian, which has no surface."""
+
+    @classmethod
+    def of(cls, answer: "_core.Hits") -> Self:
+        """Take over what the engine found."""
+        return cls(
+            range_m=answer.range_m,
+            intensity=answer.intensity,
+            label=answer.label,
+            element=answer.element,
+            incidence_cosine=answer.incidence_cosine,
+        )
 
 
-class Assembly:
-    """Meshes, Gaussians and placed assemblies; frozen once it is built or placed in another one."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Pierced:
+    """Every element along each ray, nearest first; those of beam i stand at begin[i] to begin[i + 1]."""
+
+    begin: NDArray[np.int64]
+    element: NDArray[np.int64]
+    mean_m: NDArray[np.float32]
+    """Where along the ray the element returns, on average."""
+    sigma_m: NDArray[np.float32]
+    permeability: NDArray[np.float32]
+    """Probability that this ray passes the element."""
+
+
+class Scene:
+    """Meshes, Gaussians and placed scenes; frozen once it is built, fired at or placed in another scene."""
 
     def __init__(self, origin_m: ArrayLike = (0.0, 0.0, 0.0)) -> None:
         """Make an empty scene whose float32 frame sits at (3,) `origin_m` of the map, best near its middle."""
@@ -92,10 +131,10 @@ class Assembly:
         self._core.add_mesh(
             vertices=np.ascontiguousarray(vertices - self.origin_m, dtype=np.float32),
             triangles=np.ascontiguousarray(corners),
-            permeability=between("permeability", permeability, n, 0, 1),
+            permeability=numbers_within("permeability", permeability, n, 0, 1),
             label=modes,
-            reflectance=known("reflectance", reflectance, n),
-            intensity_sigma=between("intensity_sigma", intensity_sigma, n, 0, np.inf),
+            reflectance=numbers_or_unknown("reflectance", reflectance, n),
+            intensity_sigma=numbers_within("intensity_sigma", intensity_sigma, n, 0, np.inf),
             lambertian=lambertian,
             noise_group=np.ascontiguousarray(group),
             noise=[each.native() for each in groups],
@@ -140,7 +179,7 @@ class Assembly:
         n = len(mean)
         if not 0 < tau < np.inf or not 0 < min_sigma_m < np.inf:
             raise InputError("tau, min_sigma_m", f"expected finite numbers above 0, found {tau}, {min_sigma_m}")
-        law, stop = stopping(n, permeability, extinction_per_m, depth)
+        law, stop = stop_law(n, permeability, extinction_per_m, depth)
         covariance = arrays.as_floats("covariance_m2", np.zeros((0, 3, 3)) if n == 0 else covariance_m2, (n, 3, 3))
         modes, labels = engine_labels(label, n)
         self._core.add_gaussians(
@@ -148,15 +187,15 @@ class Assembly:
             whitening=whitening(covariance, min_sigma_m),
             stop=stop,
             label=modes,
-            intensity=known("intensity", intensity, n),
-            intensity_sigma=between("intensity_sigma", intensity_sigma, n, 0, np.inf),
+            intensity=numbers_or_unknown("intensity", intensity, n),
+            intensity_sigma=numbers_within("intensity_sigma", intensity_sigma, n, 0, np.inf),
             law=law,
             tau=tau,
             labels=labels,
         )
 
     def place(
-        self, scene: "Assembly", transforms: ArrayLike, *, label: ArrayLike = -1, first_element: int | None = None
+        self, scene: "Scene", transforms: ArrayLike, *, label: ArrayLike = -1, first_element: int | None = None
     ) -> None:
         """Place another scene, once for each transform; its elements are shared, not copied.
 
@@ -202,171 +241,6 @@ class Assembly:
         self._frozen = True
         self._core.build()
 
-    def _require_open(self) -> None:
-        if self._frozen:
-            raise InputError("scene", "in use already; add everything before firing at it or placing it")
-
-
-# Numbers that every element of a scene has one of, checked and as the core wants them. A single one is for all.
-
-
-def between(name: str, values: ArrayLike, n: int, low: float, high: float) -> NDArray[np.float32]:
-    """Return (N,) numbers, or one for all, of which none lies outside the limits."""
-    array = np.asarray(values)
-    array = arrays.as_floats(name, np.broadcast_to(array, (n,)) if array.ndim == 0 else array, (n,), dtype=np.float32)
-    wrong = ~((array >= low) & (array <= high) & np.isfinite(array))
-    if wrong.any():
-        row = arrays.first_row(wrong)
-        raise arrays.RowError(name, row, f"is {array[row]}; expected a finite number from {low:g} to {high:g}")
-    return np.ascontiguousarray(array)
-
-
-def known(name: str, values: ArrayLike, n: int) -> NDArray[np.float32]:
-    """Return (N,) numbers of 0 or more, or NaN for what is not known."""
-    array = np.asarray(values, dtype=np.float32)
-    unknown = np.isnan(array)
-    checked = between(name, np.where(unknown, 0, array), n, 0, np.inf)
-    return np.where(unknown, np.float32(np.nan), checked)
-
-
-def require_below(name: str, numbers: NDArray[Any], end: int) -> None:
-    """Raise InputError if any row counts past what there is."""
-    wrong = numbers >= end
-    if wrong.any():
-        row = arrays.first_row(wrong)
-        raise arrays.RowError(name, row, f"is {numbers[row].tolist()}, but there are only {end}")
-
-
-def stopping(
-    n: int, permeability: ArrayLike | None, extinction_per_m: ArrayLike | None, depth: ArrayLike | None
-) -> tuple[_core.StopLaw, NDArray[np.float32]]:
-    """Return the law of the one that is given, and its (N,) numbers; solid if none is."""
-    laws = _core.StopLaw
-    ways = [
-        (laws.permeability, "permeability", permeability, 1.0),
-        (laws.extinction, "extinction_per_m", extinction_per_m, np.inf),
-        (laws.depth, "depth", depth, np.inf),
-    ]
-    given = [way for way in ways if way[2] is not None]
-    if len(given) > 1:
-        raise InputError(f"{', '.join(name for _, name, *_ in given)}", f"give one of these, not {len(given)}")
-    law, name, values, most = given[0] if given else ways[0]
-    return law, between(name, 0.0 if values is None else values, n, 0, most)
-
-
-# Gaussian elements as the core wants them: covariances regularised and turned into whitening matrices.
-#
-# The core stores W with S⁻¹ = WᵀW, W a lower triangle. In whitened coordinates a Gaussian is a unit sphere, and float32
-# loses far less there than in dᵀS⁻¹d, whose terms cancel for thin elements far from the sensor.
-
-
-_BATCH = 1 << 18
-
-
-def whitening(covariance_m2: NDArray[np.float64], min_sigma_m: float) -> NDArray[np.float32]:
-    """Return the lower triangle of W, by rows, of each covariance.
-
-    Args:
-        covariance_m2: (N, 3, 3) symmetric, positive semi-definite [m²].
-        min_sigma_m: floor of the standard deviation along every axis, so that flat and collinear elements stay valid.
-
-    Returns:
-        (N, 6) float32 [1/m].
-
-    Raises:
-        InputError: a covariance is not finite, not symmetric, or has a negative eigenvalue; names the row.
-    """
-    require_finite("covariance_m2", covariance_m2)
-    out = np.empty((len(covariance_m2), 6), dtype=np.float32)
-    for start in range(0, len(covariance_m2), _BATCH):
-        out[start : start + _BATCH] = _whitening(covariance_m2[start : start + _BATCH], min_sigma_m, start)
-    return out
-
-
-def _whitening(covariance_m2: NDArray[np.float64], min_sigma_m: float, first: int) -> NDArray[np.float64]:
-    # Rounding, in float32 at the worst, is all that may be wrong with the symmetry or the sign.
-    allowed = 1e-5 * np.abs(covariance_m2).max(axis=(1, 2))
-    skew = np.abs(covariance_m2 - covariance_m2.transpose(0, 2, 1)).max(axis=(1, 2)) > allowed
-    if skew.any():
-        raise RowError("covariance_m2", first + first_row(skew), "is not symmetric")
-    variance, axes = np.linalg.eigh(covariance_m2)
-    negative = variance[:, 0] < -allowed
-    if negative.any():
-        row = first_row(negative)
-        raise RowError("covariance_m2", first + row, f"has the negative eigenvalue {variance[row, 0]:.3g}")
-    variance = np.maximum(variance, min_sigma_m**2)
-    # S⁻¹ = A Aᵀ with A = axes / sigma. A = U Q with U upper triangular gives W = Uᵀ: Gram-Schmidt from the last row up.
-    # This never squares the condition number, as a Cholesky factor of S⁻¹ would.
-    x, y, z = (axes / np.sqrt(variance)[:, None, :]).transpose(1, 0, 2)
-    zz = _length(z)
-    z = z / zz
-    yz = _dot(y, z)
-    y = y - yz * z
-    yy = _length(y)
-    y = y / yy
-    xz = _dot(x, z)
-    x = x - xz * z
-    xy = _dot(x, y)
-    xx = _length(x - xy * y)
-    return np.concatenate([xx, xy, yy, xz, yz, zz], axis=1)
-
-
-def _dot(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    return (a * b).sum(axis=1, keepdims=True)
-
-
-def _length(a: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.sqrt(_dot(a, a))
-
-
-# What the scene answers: the first return of each pulse, or every element along it.
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Hits:
-    """First return of each pulse; without one the range is inf, the element -1, the label 0, the rest NaN."""
-
-    range_m: NDArray[np.float32]
-    intensity: NDArray[np.float32]
-    """Reflectance times cosine for a triangle, mean intensity for a Gaussian."""
-    label: NDArray[np.uint16]
-    element: NDArray[np.int64]
-    incidence_cosine: NDArray[np.float32]
-    """Cosine of the incidence angle on a triangle; NaN for a Gaussian, which has no surface."""
-
-    @classmethod
-    def of(cls, answer: "_core.Hits") -> Self:
-        """Take over what the engine found."""
-        return cls(
-            range_m=answer.range_m,
-            intensity=answer.intensity,
-            label=answer.label,
-            element=answer.element,
-            incidence_cosine=answer.incidence_cosine,
-        )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Pierced:
-    """Every element along each ray, nearest first; those of beam i stand at begin[i] to begin[i + 1]."""
-
-    begin: NDArray[np.int64]
-    element: NDArray[np.int64]
-    mean_m: NDArray[np.float32]
-    """Where along the ray the element returns, on average."""
-    sigma_m: NDArray[np.float32]
-    permeability: NDArray[np.float32]
-    """Probability that this ray passes the element."""
-
-
-# Scene: elements (`world/scene.py`) and the questions that rays ask them.
-#
-# A thin, checked wrapper over the native scene (`hedgerow._core`). Every world is made of one.
-
-
-class Scene(Assembly):
-    """Meshes, Gaussians and placed scenes; frozen once it is fired at or placed in another scene."""
-
     def fire(
         self,
         beams: Beams,
@@ -386,13 +260,11 @@ class Scene(Assembly):
             threads: 0 for all; the result does not depend on it.
             progress: called between batches; Ctrl-C is honoured there too.
         """
-        if not 0 <= seed < 1 << 64:
-            raise InputError("seed", f"expected 0 to 2**64 - 1, found {seed}")
         require_limits(min_range_m, max_range_m)
         answer = self.native.fire(
-            self.seen(beams),
+            self.beam_arrays(beams),
             limits=_core.RangeLimits(min_m=min_range_m, max_m=max_range_m),
-            seed=seed,
+            seed=require_seed(seed),
             threads=require_threads(threads),
             progress=progress,
         )
@@ -403,7 +275,7 @@ class Scene(Assembly):
     ) -> Pierced:
         """List every element along each ray up to `max_range_m`, nearest first."""
         answer = self.native.pierced(
-            self.seen(beams), max_range_m=max_range_m, threads=require_threads(threads), progress=progress
+            self.beam_arrays(beams), max_range_m=max_range_m, threads=require_threads(threads), progress=progress
         )
         return Pierced(
             begin=answer.begin,
@@ -436,7 +308,7 @@ class Scene(Assembly):
         """
         ranges = arrays.require("range_m", range_m, np.float32, (len(beams),))
         return self.native.count(
-            self.seen(beams),
+            self.beam_arrays(beams),
             range_m=ranges,
             max_range_m=max_range_m,
             window_m=window_m,
@@ -455,8 +327,7 @@ class Scene(Assembly):
         threads: int = 0,
         progress: Progress | None = None,
     ) -> NDArray[np.float64]:
-        """Give the log density of each measured range under the mixture of all elements on its ray (Browning 2012
-        §5.4).
+        """Return the log density of each measured range: a mixture of all elements on the ray (Browning 2012 §5.4).
 
         Args:
             range_m: (N,) float32 measured ranges, inf for no return within the limits.
@@ -468,7 +339,7 @@ class Scene(Assembly):
         ranges = arrays.require("range_m", range_m, np.float32, (len(beams),))
         require_limits(min_range_m, max_range_m)
         return self.native.log_likelihood(
-            self.seen(beams),
+            self.beam_arrays(beams),
             range_m=ranges,
             limits=_core.RangeLimits(min_m=min_range_m, max_m=max_range_m),
             min_sigma_m=min_sigma_m,
@@ -476,13 +347,71 @@ class Scene(Assembly):
             progress=progress,
         )
 
-    def seen(self, beams: Beams) -> _core.BeamArrays:
-        """Give the beams as the kernels take them, for kernels that are wrapped in modules of their own."""
+    def first_behind(
+        self,
+        beams: Beams,
+        near_m: NDArray[np.float32],
+        far_m: NDArray[np.float32],
+        labels: Iterable[int],
+        *,
+        seed: int = 0,
+        threads: int = 0,
+        progress: Progress | None = None,
+    ) -> Hits:
+        """Find the first element from `near_m` to `far_m` that stops each pulse and has none of these labels.
+
+        It finds the ground behind the grass, the wall behind the hedge (Mattes 2021 §3.1). Elements throw the coins
+        that `fire` throws with the same seed: where that found vegetation, whatever stands before it and let the pulse
+        pass lets it pass here too. The label of a placement counts, where it has one.
+
+        Args:
+            beams: in any order; a slice gives the slice's answers.
+            near_m, far_m: (N,) float32, 0 or more; far_m may be inf. Where far_m is below near_m, nothing is found [m].
+            labels: what pulses go through, each 0 to 65535.
+            seed: 0 to 2⁶⁴ - 1.
+            threads: 0 for all; the result does not depend on it.
+            progress: called between batches with the number of beams done.
+
+        Returns:
+            As of `fire`; the range is drawn with a normal number of its own, and may lie that much outside near_m
+            and far_m.
+
+        Raises:
+            InputError: wrong type, shape or value, naming the argument and the row.
+        """
+        near, far = (
+            arrays.require(name, values, np.float32, (len(beams),))
+            for name, values in (("near_m", near_m), ("far_m", far_m))
+        )
+        for name, values in (("near_m", near), ("far_m", far)):
+            wrong = ~(values >= 0)
+            if wrong.any():
+                row = arrays.first_row(wrong)
+                raise arrays.RowError(name, row, f"is {values[row]}; expected 0 or more")
+        numbers = np.array(sorted(labels))
+        answer = _core.first_behind(
+            self.native,
+            self.beam_arrays(beams),
+            near_m=near,
+            far_m=far,
+            passed_labels=np.ascontiguousarray(arrays.as_integers("labels", numbers, (len(numbers),), np.uint16)),
+            seed=require_seed(seed),
+            threads=require_threads(threads),
+            progress=progress,
+        )
+        return Hits.of(answer)
+
+    def beam_arrays(self, beams: Beams) -> _core.BeamArrays:
+        """Return the beams as the kernels take them, for kernels that are wrapped in modules of their own."""
         return beam_arrays(beams, self.origin_m.tolist())
+
+    def _require_open(self) -> None:
+        if self._frozen:
+            raise InputError("scene", "in use already; add everything before firing at it or placing it")
 
 
 def beam_arrays(beams: Beams, scene_origin_m: Sequence[float]) -> _core.BeamArrays:
-    """Give the beams as the kernels take them, without a copy, for a scene whose frame sits at (3,) of the map [m]."""
+    """Return the beams as the kernels take them, not copied, for a scene whose frame sits at (3,) of the map [m]."""
     return _core.BeamArrays(
         origin_m=beams.origin_m,
         direction=beams.direction,
@@ -493,72 +422,8 @@ def beam_arrays(beams: Beams, scene_origin_m: Sequence[float]) -> _core.BeamArra
     )
 
 
-def require_limits(min_range_m: float, max_range_m: float) -> None:
-    """Raise InputError unless something can lie between the range limits."""
-    if not 0 <= min_range_m < max_range_m:
-        raise InputError("range limits", f"expected 0 <= min_range_m < max_range_m, found {min_range_m}, {max_range_m}")
-
-
 def require_threads(threads: int) -> int:
-    """Return the number of threads, or raise InputError if it is none."""
+    """Return the number of threads; raise InputError unless it is 0 (all) to 1024."""
     if not 0 <= threads <= 1024:
         raise InputError("threads", f"expected 0 (all) to 1024, found {threads}")
     return threads
-
-
-# What a beam meets behind things of some labels: the ground behind the grass, the wall behind the hedge (Mattes 2021
-# §3.1).
-
-
-def first_behind(
-    scene: Scene,
-    beams: Beams,
-    near_m: NDArray[np.float32],
-    far_m: NDArray[np.float32],
-    labels: Iterable[int],
-    *,
-    seed: int = 0,
-    threads: int = 0,
-    progress: Progress | None = None,
-) -> Hits:
-    """Find the first element from `near_m` to `far_m` that stops each pulse and has none of these labels.
-
-    Elements throw the coins that `Scene.fire` throws with the same seed: where that found vegetation, whatever stands
-    before it and let the pulse pass lets it pass here too. The label of a placement counts, where it has one.
-
-    Args:
-        beams: in any order; a slice gives the slice's answers.
-        near_m, far_m: (N,) float32, 0 or more; far_m may be inf. Where far_m is below near_m, nothing is found [m].
-        labels: what pulses go through, each 0 to 65535.
-        seed: 0 to 2⁶⁴ - 1.
-        threads: 0 for all; the result does not depend on it.
-        progress: called between batches with the number of beams done.
-
-    Returns:
-        As of `Scene.fire`; the range is drawn with a normal number of its own, and may lie that much outside near_m
-        and far_m.
-
-    Raises:
-        InputError: wrong type, shape or value, naming the argument and the row.
-    """
-    near, far = (
-        arrays.require(name, values, np.float32, (len(beams),))
-        for name, values in (("near_m", near_m), ("far_m", far_m))
-    )
-    for name, values in (("near_m", near), ("far_m", far)):
-        wrong = ~(values >= 0)
-        if wrong.any():
-            row = arrays.first_row(wrong)
-            raise arrays.RowError(name, row, f"is {values[row]}; expected 0 or more")
-    numbers = np.array(sorted(labels))
-    answer = _core.first_behind(
-        scene.native,
-        scene.seen(beams),
-        near_m=near,
-        far_m=far,
-        passed_labels=np.ascontiguousarray(arrays.as_integers("labels", numbers, (len(numbers),), np.uint16)),
-        seed=require_seed(seed),
-        threads=require_threads(threads),
-        progress=progress,
-    )
-    return Hits.of(answer)

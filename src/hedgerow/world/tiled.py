@@ -59,12 +59,12 @@ class TiledWorld(ElementWorld):
         return self._file.size
 
     @property
-    def resident(self) -> list[int]:
+    def loaded_tiles(self) -> list[int]:
         """Which tiles are in memory: rows of the list of tiles, longest unused first."""
         return list(self._loaded)
 
     def _targets(self, beams: Beams, max_range_m: float) -> Iterator[tuple[Rows, Target]]:
-        for _, rows in arrays.groups(beams.sweep):
+        for _, rows in arrays.group_rows(beams.sweep):
             for some, needed in self._groups(beams, rows, max_range_m):
                 yield some, self._target(needed)
 

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""World: beams in, a log out. `World.fire` is the one way in; kinds of world only answer which returns there are.
+"""World: beams in, a log out.
 
     log = world.fire(beams, seed=7, sensor=sensor)
 
-Range limits, the vegetation response, the sensor's noise and what the log says about itself are added here, once, for
-every kind of world: scenes (`SceneWorld`, `PhysicsWorld`), learned worlds (`LearnedWorld`, `TiledWorld`) and your own.
-A world of your own derives from `World` and gives `returns`.
-
-Equations: docs/models.md §28.
+There is one `fire` for every kind of world: scenes (`SceneWorld`, `PhysicsWorld`), learned worlds (`LearnedWorld`,
+`TiledWorld`) and your own. A kind of world only says what comes back, in `returns`; the range limits, the vegetation
+response, the sensor's noise and the log's metadata are dealt with here.
 """
 
 import copy
@@ -19,25 +17,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 import hedgerow
+from hedgerow.base.progress import Progress
 from hedgerow.base.randomness import require_seed
 from hedgerow.errors import InputError
-from hedgerow.log import Beams, Log, Returns
+from hedgerow.log import Beams, Log, Returns, require_limits
 from hedgerow.pulse.vegetation import VegetationSettings, respond
 from hedgerow.sensor import Sensor
-from hedgerow.world.scene import Progress, Scene, first_behind, require_limits, require_threads
+from hedgerow.world.scene import Scene, require_threads
 
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """How beams are fired; every kind of world gets one with the beams."""
+    """How beams are fired: what `fire` hands to `returns` with the beams."""
 
     seed: int
+    """Same seed, same returns."""
     min_range_m: float
-    """A pulse that is stopped nearer gives no return."""
+    """A pulse that is stopped nearer than this gives no return."""
     max_range_m: float
-    """Nor one that is stopped farther off."""
+    """Nor does one that is stopped farther off than this."""
     sensor: Sensor | None
-    """Sets the shape of the pulses and the return mode, where the world looks at them."""
+    """The sensor that fires, for worlds that depend on the shape of its pulses or its return mode."""
     threads: int
     """0 for all."""
     progress: Progress | None
@@ -46,7 +46,7 @@ class Shot:
 
 @dataclass(frozen=True, slots=True)
 class WorldSize:
-    """How large a world is."""
+    """How large a world is (docs/models.md §28)."""
 
     tables: dict[str, int]
     """Number of elements of each table."""
@@ -54,7 +54,7 @@ class WorldSize:
     """Numbers that define them, counted as in Browning 2012 §6.2.6: 10 per Gaussian, 9 per triangle (10 if any triangle
     is permeable), 3 per point; intensities and labels, which Browning 2012 does not have, are left out."""
     bytes: int
-    """Of the tables in memory, all columns."""
+    """Memory that the tables take, all columns."""
 
     @property
     def elements(self) -> int:
@@ -63,7 +63,19 @@ class WorldSize:
 
 
 class World(ABC):
-    """Something to fire beams at."""
+    """Something to fire beams at.
+
+    To write a world of your own, derive from this and give `returns`: for each beam the range at which it ends, or inf,
+    and an intensity, label and element if you know them. Draw random numbers from `shot.seed` and `beams.pulse`, so
+    that a part of the beams gets the same answers as all of them. `fire`, `hr.simulate` and `hr.compare` then work.
+
+        class Ground(hr.World):
+            def returns(self, beams, shot):
+                down = -beams.direction[:, 2]
+                range_m = np.where(down > 0, beams.origin_m[:, 2] / np.maximum(down, 1e-9), np.inf)
+                seen = (range_m >= shot.min_range_m) & (range_m <= shot.max_range_m)
+                return hr.Returns(np.where(seen, range_m, np.inf).astype(np.float32))
+    """
 
     has_noise: bool = False
     """Whether its ranges already have the noise of a sensor, as those learned from a log do."""
@@ -79,7 +91,15 @@ class World(ABC):
 
     @abstractmethod
     def returns(self, beams: Beams, shot: Shot) -> Returns:
-        """Give the returns of the beams within the limits, without the sensor's noise: what a kind of world is."""
+        """Return what comes back of each beam from within the limits, without the sensor's noise.
+
+        Args:
+            beams: N of them, map frame, in any order.
+            shot: seed, range limits, and what else the beams are fired with.
+
+        Returns:
+            (N,) returns, or (N, R) of them, nearest first.
+        """
 
     def fire(
         self,
@@ -99,7 +119,8 @@ class World(ABC):
             seed: same seed, same answer, on any number of threads and for any slice of the beams.
             sensor: sets the log's sensor name and range limits and, in a `PhysicsWorld`, the shape of the pulses.
             limits_m: range limits instead of the sensor's [m]. Default without a sensor: the world's own.
-            noise: add the sensor's range noise, range steps and drop-outs. None: unless the world has them already.
+            noise: whether to add the sensor's range noise, range steps and drop-outs. None: unless the world has them
+                already.
             threads: 0 for all.
             progress: called between batches with the number of beams done.
 
@@ -119,7 +140,7 @@ class World(ABC):
         return np.zeros(3)
 
     def provenance(self) -> dict[str, Any]:
-        """Say what the world is, so that a log tells what it was fired at; must fit into JSON."""
+        """Return what a log says of the world that it was fired at; must fit into JSON."""
         return {"kind": type(self).__name__}
 
     def size(self) -> WorldSize | None:
@@ -129,10 +150,10 @@ class World(ABC):
     def log_likelihood(
         self, log: Log, *, min_sigma_m: float = 0.001, threads: int = 0, progress: Progress | None = None
     ) -> NDArray[np.float64]:
-        """Give the log density of each pulse's first return, or of its absence, within the log's own limits.
+        """Return the log density of each pulse's first return, or of its absence, within the log's own limits.
 
         Returns:
-            (N,) natural logarithms; -inf where the world says it cannot be.
+            (N,) natural logarithms; -inf where the world says that this cannot be.
 
         Raises:
             InputError: this world knows no densities; or the log has missing returns but no maximal range.
@@ -175,12 +196,11 @@ class World(ABC):
         return Shot(require_seed(seed), low, high, sensor, require_threads(threads), progress)
 
     def _limits(self, sensor: Sensor | None) -> tuple[float, float]:
-        if sensor is None:
-            return self.min_range_m, self.max_range_m
-        return sensor.min_range_m, sensor.max_range_m
+        limits = self if sensor is None else sensor
+        return limits.min_range_m, limits.max_range_m
 
     def _log(self, beams: Beams, returns: Returns, shot: Shot, noise: bool | None) -> Log:
-        """Put beams and returns together: vegetation response, sensor noise, and where it all comes from."""
+        """Put beams and returns together, with metadata, and apply vegetation response and sensor noise."""
         wanted = (shot.sensor is not None and not self.has_noise) if noise is None else noise
         log = Log(
             beams,
@@ -192,18 +212,18 @@ class World(ABC):
             metadata=self._metadata(shot, wanted),
         )
         if self.vegetation is not None:
-            log = self._scattered(log, self.vegetation, shot)
+            log = self._scatter(log, self.vegetation, shot)
         if not wanted:
             return log
         if shot.sensor is None:
             raise InputError("noise", "is that of a sensor; name the sensor, or fire without noise")
         return shot.sensor.degrade(log, shot.seed)
 
-    def _scattered(self, log: Log, settings: VegetationSettings, shot: Shot) -> Log:
+    def _scatter(self, log: Log, settings: VegetationSettings, shot: Shot) -> Log:
         scene = self.labelled_scene()
 
         def solid_behind(some: Beams, near_m: NDArray[np.float32], far_m: NDArray[np.float32]) -> dict[str, Any]:
-            found = first_behind(scene, some, near_m, far_m, settings.labels, seed=shot.seed, threads=shot.threads)
+            found = scene.first_behind(some, near_m, far_m, settings.labels, seed=shot.seed, threads=shot.threads)
             return {name: getattr(found, name) for name in ("range_m", "intensity", "label", "element")}
 
         sigma = (scene.native.max_sigma_m, scene.native.max_sigma_per_m)
@@ -224,7 +244,7 @@ class World(ABC):
 
 
 class SceneWorld(World):
-    """A world over one native scene, seen by single rays."""
+    """A scene seen by single rays: beams without width, one return each."""
 
     has_likelihood = True
 
@@ -234,7 +254,7 @@ class SceneWorld(World):
         self.scene = scene
 
     def returns(self, beams: Beams, shot: Shot) -> Returns:
-        """Give the first return of each beam: range, intensity, label and element."""
+        """Return the first return of each beam: range, intensity, label and element."""
         hits = self.scene.fire(
             beams,
             seed=shot.seed,
@@ -243,14 +263,14 @@ class SceneWorld(World):
             threads=shot.threads,
             progress=shot.progress,
         )
-        return Returns.trusted(
+        return Returns.without_checks(
             {"range_m": hits.range_m, "intensity": hits.intensity, "label": hits.label, "element": hits.element}
         )
 
     def log_likelihood(
         self, log: Log, *, min_sigma_m: float = 0.001, threads: int = 0, progress: Progress | None = None
     ) -> NDArray[np.float64]:
-        """Give the log density of each pulse's first return, or of its absence, within the log's own limits."""
+        """Return the log density of each pulse's first return, or of its absence, within the log's own limits."""
         require_end_of_range(log)
         return self.scene.log_likelihood(
             log.beams,
@@ -268,6 +288,6 @@ class SceneWorld(World):
 
 
 def require_end_of_range(log: Log) -> None:
-    """Raise InputError if the log has missing returns but no maximal range, so that "no return" would mean nothing."""
+    """Raise InputError if the log has missing returns but no maximum range: "no return" would mean nothing then."""
     if not np.isfinite(log.max_range_m) and not log.returns.hit.all():
         raise InputError("log", "has missing returns but no max_range_m; say within what range nothing came back")

@@ -63,7 +63,7 @@ def test_nothing_is_asked_to_shrink():
 
 def test_width_is_that_of_the_start_at_the_same_place():
     near, far = sheet(), elements(sheet().mean_m + np.array([50.0, 0, 0]), (0.2, 0.2, 0.01))
-    start = Neighbourhoods(Gaussians.joined([near, far]), PriorParameters())
+    start = Neighbourhoods(Gaussians.join([near, far]), PriorParameters())
     assert_allclose(start.widths_m(np.array([[0.0, 0, 0], [50.0, 0, 0]])), [WIDTH_M, 0.2])
 
 

@@ -86,7 +86,7 @@ def _beyond(trajectory: Trajectory, end: int, inner: int, margin_ns: int) -> tup
     share = margin_ns / float(trajectory.time_ns[end] - trajectory.time_ns[inner])
     way = trajectory.position_m[end] - trajectory.position_m[inner]
     start, stop = trajectory.quaternion_xyzw[inner], trajectory.quaternion_xyzw[end]
-    near, angle = rotation.short_way(start[None], stop[None])
+    near, angle = rotation.shortest_turn(start[None], stop[None])
     # SLERP goes on beyond its end as well: the same turn, at the same rate.
     turn = rotation.slerp(start[None], near, angle, np.array([1 + share]))[0]
     return trajectory.position_m[end] + share * way, rotation.normalise(turn)

@@ -115,12 +115,12 @@ class LogFile:
             FileError: damaged, or the rows are no valid log.
         """
         mixed = self._groups.low != self._groups.high
-        groups = self._groups[arrays.among(self._groups.low, sweeps) | mixed]
+        groups = self._groups[arrays.is_member(self._groups.low, sweeps) | mixed]
         assembly = Assembly(int(groups.n_rows.sum()), self.n_per_pulse, self.arrays)
         try:
             for table in self._tables(groups, [*BEAM_TYPES, *RETURN_TYPES, *self.arrays]):
                 if sweeps is not None and mixed.any():
-                    table = table.filter(arrays.among(table.column("sweep").to_numpy(), sweeps))
+                    table = table.filter(arrays.is_member(table.column("sweep").to_numpy(), sweeps))
                 assembly.add(table)
             limits = {"min_range_m": self.min_range_m, "max_range_m": self.max_range_m}
             beams, returns = assembly.finish()
@@ -131,7 +131,7 @@ class LogFile:
     def iter_sweeps(self, sweeps: Numbers | None = None) -> Iterator[tuple[int, Log]]:
         """Give (sweep number, its log) in ascending order, with one sweep in memory at a time; default all."""
         numbers = self.sweeps
-        for number in numbers[arrays.among(numbers, sweeps)].tolist():
+        for number in numbers[arrays.is_member(numbers, sweeps)].tolist():
             yield number, self.read(number)
 
     def batches(self, columns: list[str]) -> Iterator[dict[str, NDArray[Any]]]:
@@ -152,10 +152,10 @@ class LogFile:
     def _tables(self, groups: _Groups, columns: list[str]) -> Iterator[pa.Table]:
         """Decode row groups in order, a batch at a time."""
         batch = np.cumsum(groups.n_rows) // _ROWS_AT_ONCE
-        for number, in_part in arrays.groups(groups.part):
+        for number, in_part in arrays.group_rows(groups.part):
             part = self._parts[number]
             with _reading(part.path), pq.ParquetFile(part.path, metadata=part.footer) as file:
-                for _, in_batch in arrays.groups(batch[in_part]):
+                for _, in_batch in arrays.group_rows(batch[in_part]):
                     yield file.read_row_groups(groups.index[in_part][in_batch].tolist(), columns)
 
 

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from hedgerow.base.arrays import first_row
 from hedgerow.base.atomic import atomic_file, atomic_folder
-from hedgerow.base.columns import BLANK, require_agreement
+from hedgerow.base.columns import require_agreement
 from hedgerow.errors import InputError
 from hedgerow.io.parquet.header import KEY, PARTS_KEY, Header
 from hedgerow.io.source import LogSink
-from hedgerow.log import Beams, Log, Returns
+from hedgerow.log import MISSING, Beams, Log, Returns
 
 # Write a log to Parquet sweep by sweep, with bounded memory, published only when it is complete.
 #
@@ -228,7 +228,7 @@ class Assembly:
             "pulse": np.empty(n_rows, np.int64),
         }
         self._returns: dict[str, NDArray[Any]] = {"range_m": np.empty(shape, np.float32)}
-        self._returns |= {name: np.empty(shape, BLANK[name].dtype) for name in optional}
+        self._returns |= {name: np.empty(shape, MISSING[name].dtype) for name in optional}
         self._n_per_pulse = returns_per_pulse
         self._n_pulses = 0
         self._last_row = (0, 0)
@@ -258,7 +258,7 @@ class Assembly:
             if single:
                 column[start:stop] = rows[name]
             else:
-                column[start:stop] = BLANK.get(name, np.inf)
+                column[start:stop] = MISSING.get(name, np.inf)
                 # A batch may begin with the second return of the pulse before; that one's index is start - 1.
                 column[start - 1 + np.cumsum(first), np.maximum(number, 1) - 1] = rows[name]
         self._n_pulses = stop
@@ -268,7 +268,7 @@ class Assembly:
         """Return what was assembled."""
         beams = {name: column[: self._n_pulses] for name, column in self._beams.items()}
         returns = {name: column[: self._n_pulses] for name, column in self._returns.items()}
-        return Beams.trusted(beams), Returns.trusted(dict.fromkeys(OPTIONAL_TYPES) | returns)
+        return Beams.without_checks(beams), Returns.without_checks(dict.fromkeys(OPTIONAL_TYPES) | returns)
 
     def _check(self, start: int, stop: int) -> None:
         Beams(**{name: column[start:stop] for name, column in self._beams.items()})

@@ -27,12 +27,12 @@ from numpy.typing import NDArray
 from hedgerow.base import arrays
 from hedgerow.base.arrays import Numbers
 from hedgerow.base.atomic import atomic_file
-from hedgerow.base.columns import BLANK, require_agreement
+from hedgerow.base.columns import require_agreement
 from hedgerow.errors import FileError, InputError
 from hedgerow.frames import Trajectory
 from hedgerow.io.options import ReadOptions
 from hedgerow.io.source import LogSink, Settings, SweepSource, pulse_ids, require_memory
-from hedgerow.log import Beams, Log, Returns
+from hedgerow.log import MISSING, Beams, Log, Returns
 
 Columns = dict[str, NDArray[Any]]
 TYPES = {
@@ -242,7 +242,7 @@ def _returns(
     grid[at] = range_m[rows]
     beside: dict[str, NDArray[Any]] = {}
     for name in settings.arrays:
-        column = np.full(shape, BLANK[name])
+        column = np.full(shape, MISSING[name])
         values = columns[name][rows]
         column[at] = values if name == "intensity" else np.clip(values, 0, 65535)
         beside[name] = column
@@ -339,7 +339,7 @@ class CloudFile(SweepSource):
         self._origin_m = viewpoints_of(options).of(self._columns, path)
         sweep = self._columns.get("sweep")
         number: NDArray[Any] = np.zeros(len(self._origin_m), np.int32) if sweep is None else sweep
-        self._groups = dict(arrays.groups(number.astype(np.int32)))
+        self._groups = dict(arrays.group_rows(number.astype(np.int32)))
         require_memory(path, _LOG_BYTES * int(np.unique(number, return_counts=True)[1].max()))
 
     @property

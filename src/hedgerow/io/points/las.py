@@ -11,10 +11,10 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.base.arrays import Numbers, among
+from hedgerow.base.arrays import Numbers, is_member
 from hedgerow.base.atomic import atomic_file
 from hedgerow.base.columns import require_agreement
-from hedgerow.base.interrupt import undisturbed
+from hedgerow.base.interrupt import delay_interrupt
 from hedgerow.errors import FileError, HedgerowError, InputError
 from hedgerow.frames import Trajectory
 from hedgerow.io.formats import optional
@@ -96,7 +96,7 @@ class LasFile(SweepSource):
         """Give (sweep number, its log) in ascending order, with one sweep in memory at a time."""
         pieces = self._by_sweep() if self._own else enumerate(self._by_time())
         for number, columns in pieces:
-            if not among(np.array([number]), sweeps)[0]:
+            if not is_member(np.array([number]), sweeps)[0]:
                 continue
             pulse = consecutive(columns) if self._own else pulses_by_time(columns)
             try:
@@ -143,7 +143,7 @@ class LasFile(SweepSource):
         with reading(self.path, "a LAS or LAZ file"), self._laspy.open(self.path) as file:
             chunks = file.chunk_iterator(n_points)
             while n_read < self._n_points:
-                with undisturbed():  # lazrs takes an interrupt for damage
+                with delay_interrupt():  # lazrs takes an interrupt for damage
                     points = next(chunks, None)
                 if points is None or not len(points):
                     raise FileError(
@@ -255,7 +255,7 @@ class LasWriter(LogSink):
     @contextmanager
     def _compressing(self) -> Generator[None]:
         """Make sense of lazrs, which turns whatever happens while it writes, also Ctrl-C, into an error of its own."""
-        with undisturbed():
+        with delay_interrupt():
             try:
                 yield
             except (OSError, HedgerowError):

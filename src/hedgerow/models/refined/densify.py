@@ -39,7 +39,7 @@ def densify(log: Log, rng: np.random.Generator) -> Log:
         "origin_m": _mixed(log.beams.origin_m, other, share),
     }
     range_m = _ranges(log, other, share).astype(np.float32)
-    return replace(log, beams=type(log.beams).trusted(beams), returns=type(log.returns)(range_m))
+    return replace(log, beams=type(log.beams).without_checks(beams), returns=type(log.returns)(range_m))
 
 
 def find_ring_neighbours(log: Log) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from hedgerow.base.parameters import NotNegative, Parameters, Positive
-from hedgerow.base.progress import Stages
+from hedgerow.base.progress import ProgressSteps
 from hedgerow.errors import InputError
 from hedgerow.models.refined.densify import densify
 from hedgerow.models.refined.descent import Adam, prior_slope
@@ -101,7 +101,7 @@ class RefinedParameters(Parameters):
     validated with the beams that it is trained on."""
 
 
-def learn_refined(parts: Parts, parameters: RefinedParameters, *, survey: Survey, stages: Stages) -> Gaussians:
+def learn_refined(parts: Parts, parameters: RefinedParameters, *, survey: Survey, stages: ProgressSteps) -> Gaussians:
     """Learn Gaussians from the beams of a log.
 
     Ctrl-C ends the training early; the result is then the best state so far, by held-out cost.
@@ -132,7 +132,7 @@ def learn_refined(parts: Parts, parameters: RefinedParameters, *, survey: Survey
     return best.gaussians
 
 
-def learn_start(parts: Parts, parameters: RefinedParameters, survey: Survey, stages: Stages) -> Gaussians:
+def learn_start(parts: Parts, parameters: RefinedParameters, survey: Survey, stages: ProgressSteps) -> Gaussians:
     """Return the Gaussians that training starts from: a voxel or topdown world of the log, or a saved one."""
     if parameters.start == "voxel":
         solid = learn_voxel(parts, parameters.voxel, progress=stages.meter("summing up voxels"))

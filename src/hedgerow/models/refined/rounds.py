@@ -121,7 +121,7 @@ class RayCounter:
         """
         table, log_density = _core.ray_sums(
             self._scene.native,
-            self._scene.seen(log.beams),
+            self._scene.beam_arrays(log.beams),
             range_m=np.ascontiguousarray(log.returns.first_m),
             model=self.rays.native(),
             threads=threads,
@@ -228,7 +228,7 @@ def split(
     others = replace(halves, mean_m=gaussians.mean_m[chosen] - shift_m)
     whole = np.ones(len(gaussians), dtype=bool)
     whole[chosen] = False
-    return Gaussians.joined([gaussians[whole], halves, others])
+    return Gaussians.join([gaussians[whole], halves, others])
 
 
 def merge(gaussians: Gaussians, hits: NDArray[np.float64], budget: int) -> tuple[Gaussians, NDArray[np.float64]]:
@@ -257,7 +257,7 @@ def merge(gaussians: Gaussians, hits: NDArray[np.float64], budget: int) -> tuple
         alone = np.ones(len(gaussians), dtype=bool)
         alone[first[best]] = alone[second[best]] = False
         hits = np.concatenate([hits[alone], (hits[first] + hits[second])[best]])
-        gaussians = Gaussians.joined([gaussians[alone], new])
+        gaussians = Gaussians.join([gaussians[alone], new])
     return gaussians, hits
 
 

@@ -177,7 +177,7 @@ class CostEvaluator:
             return Gradient(np.zeros((self._scene.n_elements, _core.QualitySum.end), dtype=np.int64)), Score()
         table, per_beam = _core.quality_slopes(
             self._scene.native,
-            self._scene.seen(log.beams),
+            self._scene.beam_arrays(log.beams),
             range_m=np.ascontiguousarray(log.returns.first_m),
             model=self.rays.native(),
             weights=_core.QualityWeights(**self.weights.model_dump()),

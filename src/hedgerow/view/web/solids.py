@@ -128,7 +128,7 @@ def _values(table: Elements, quantity: Quantity) -> NDArray[np.float64] | None:
     if isinstance(table, Gaussians | Triangles | Points) and quantity == "intensity":
         return table.intensity.astype(np.float64)
     if isinstance(table, Gaussians | Triangles) and quantity == "label":
-        return table.label.mode().astype(np.float64)
+        return table.label.most_common().astype(np.float64)
     if isinstance(table, Points) and quantity == "label":
         return table.label.astype(np.float64)
     return None

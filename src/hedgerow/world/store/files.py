@@ -132,7 +132,7 @@ class WorldFile:
         for row in range(len(self.tiles)):
             if chosen is None or xy[row] in chosen:
                 parts[self.tiles.name(row)].append(self.read_row(row))
-        return {name: Elements.joined(tables) for name, tables in parts.items()}
+        return {name: Elements.join(tables) for name, tables in parts.items()}
 
     def read_row(self, row: int) -> Elements:
         """Read one tile of one table: a row of `tiles`.

@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 import hedgerow
-from hedgerow.base.columns import store
+from hedgerow.base.columns import set_fields
 from hedgerow.errors import InputError
 
 Position = tuple[float, float, float]
@@ -59,10 +59,10 @@ class WorldHeader:
             raise InputError("tile_m", f"expected a finite number above 0, found {self.tile_m}")
         if self.provenance.n_beams < 0:
             raise InputError("provenance.n_beams", f"expected 0 or more, found {self.provenance.n_beams}")
-        store(self, {"min_range_m": low, "max_range_m": high, "tile_m": float(self.tile_m)})
-        store(self, {"parameters": plain("parameters", dict(self.parameters))})
+        set_fields(self, {"min_range_m": low, "max_range_m": high, "tile_m": float(self.tile_m)})
+        set_fields(self, {"parameters": plain("parameters", dict(self.parameters))})
         for name in ("map_origin_m", "origin_m"):
-            store(self, {name: _position(name, getattr(self, name))})
+            set_fields(self, {name: _position(name, getattr(self, name))})
 
     def content(self) -> dict[str, Any]:
         """Return it as plain nested values."""

@@ -64,7 +64,7 @@ def in_tile_order(table: Elements, tile_m: float) -> Elements:
 def list_tiles(tables: Mapping[str, Elements], tile_m: float) -> TileList:
     """List the tiles of tables that are in tile order."""
     rows = [_tiles_of(number, tables[name], tile_m) for number, name in enumerate(TABLES) if name in tables]
-    return TileList.joined(rows) if rows else _none()
+    return TileList.join(rows) if rows else _none()
 
 
 def _tiles_of(number: int, table: Elements, tile_m: float) -> TileList:
