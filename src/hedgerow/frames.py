@@ -130,11 +130,11 @@ class Trajectory:
         """Drive from one (3,) point to another from time 0 on, level, x axis towards the end [m, m/s]."""
         _require_positive("speed_mps", speed_mps)
         start, end = arrays.as_floats("start_m", start_m, (3,)), arrays.as_floats("end_m", end_m, (3,))
-        way = end - start
-        _require_positive("distance from start_m to end_m", float(np.linalg.norm(way)))
-        yaw = float(np.arctan2(way[1], way[0]))
+        path = end - start
+        _require_positive("distance from start_m to end_m", float(np.linalg.norm(path)))
+        yaw = float(np.arctan2(path[1], path[0]))
         poses = [Pose.from_xyz_rpy(point, (0, 0, yaw)) for point in (start, end)]
-        return cls.from_poses([0.0, float(np.linalg.norm(way)) / speed_mps], poses)
+        return cls.from_poses([0.0, float(np.linalg.norm(path)) / speed_mps], poses)
 
     @classmethod
     def circle(
@@ -167,7 +167,7 @@ class Trajectory:
 
     @property
     def length_m(self) -> float:
-        """Way driven, along straight lines between the poses [m]."""
+        """Length of the path, along straight lines between the poses [m]."""
         return float(np.linalg.norm(np.diff(self.position_m, axis=0), axis=1).sum())
 
     @property

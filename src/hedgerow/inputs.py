@@ -2,12 +2,12 @@
 """One opener for every verb: a path or a name is a log, a learned world, a scene, a sensor or a trajectory.
 
     log = inputs.open_log("drive/", verb="learn")           # refuses a world: "site.world is a learned world; ..."
-    place = inputs.open_place("trail", verb="fire")         # a scene or a learned world, read once, not yet built
+    place = inputs.open_place("trail", verb="fire")         # a scene or a learned world, checked but not yet built
     sensor = place.sensor("vlp-16")
     world, trajectories, _ = place.open(sensor)
 
-What is given is told by its content where it exists, else by the names of what is shipped. A thing of another kind than
-the verb wants gets one sentence that says what it is instead; a name that is unknown, what is near.
+A path that exists is known by its content, anything else by the names of the shipped scenes and sensors. An input of
+the wrong kind is refused in one sentence that says what it is, an unknown name in one that says what is near.
 """
 
 import difflib
@@ -24,9 +24,9 @@ from hedgerow.sensor import Sensor
 from hedgerow.world import World, is_world, load_world
 
 if TYPE_CHECKING:
+    from hedgerow.base.progress import StepProgress
     from hedgerow.io.source import LogSource
     from hedgerow.pulse.receiver import BeamSettings
-    from hedgerow.scenes.file.build import Stages
     from hedgerow.scenes.site import ScenePlan
 
 Kind = Literal["log", "learned world", "scene", "sensor", "trajectory"]
@@ -37,7 +37,7 @@ _DEFAULT_NM = 905.0
 
 
 def kind_of(given: str | Path) -> Kind:
-    """Tell what a path or a name is, without opening more of it than that takes.
+    """Return what a path or a name is, reading no more of it than that takes.
 
     Raises:
         FileError: a file or folder of no known kind.
@@ -64,16 +64,16 @@ def kind_of(given: str | Path) -> Kind:
         return "scene"
     if Sensor.is_name(str(given)):
         return "sensor"
-    near = difflib.get_close_matches(str(given), _neighbours(path), n=2)
+    near = difflib.get_close_matches(str(given), _known_names(path), n=2)
     guess = f"; did you mean {' or '.join(near)}?" if near else ", nor the name of a scene or sensor"
     raise FileError(f"{given}: no such file or folder{guess}")
 
 
 def require_kind(given: str | Path, wanted: tuple[Kind, ...], verb: str) -> Kind:
-    """Return what a path or a name is; raise InputError if the verb wants something else."""
+    """Return what a path or a name is. Raises InputError if the verb wants another kind."""
     found = kind_of(given)
     if found not in wanted:
-        raise InputError(f"{given}", f"is {_a(found)}; {verb} wants {' or '.join(map(_a, wanted))}")
+        raise InputError(f"{given}", f"is a {found}; {verb} wants {_one_of(wanted)}")
     return found
 
 
@@ -81,7 +81,7 @@ def open_log(given: str | Path, verb: str, **options: Any) -> "LogSource":
     """Open a log of any format; options as in `hr.open_log`.
 
     Raises:
-        FileError, InputError: it is missing, damaged, or something else than a log.
+        FileError, InputError: it is missing, damaged, or no log.
     """
     from hedgerow import io
 
@@ -101,24 +101,24 @@ def open_sensor(given: str | Path, rate_hz: float | None = None) -> Sensor:
 
 
 class Opened(NamedTuple):
-    """A place that is ready to be fired at."""
+    """A scene that was built, or a learned world that was loaded."""
 
     world: World
     trajectories: dict[str, Trajectory]
-    """Those that the scene names, T_map_sensor."""
+    """The trajectories of the scene by name, T_map_sensor."""
     summary: str
     """What was built or loaded, in one line."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """A scene or a learned world to fire at: checked, but built or loaded only when it is opened."""
+    """A scene or a learned world to fire at; its file is checked, but it is built or loaded only by `open`."""
 
     given: str
     plan: "ScenePlan | None"
-    """Of a scene; None for a learned world."""
+    """The scene, read and checked; None for a learned world."""
     seed: int | None = None
-    """Of the scene, in the place of the file's."""
+    """Seed that the scene is built with. Default: that of its file."""
 
     @property
     def name(self) -> str:
@@ -129,7 +129,7 @@ class Place:
         """Return the sensor that was named, or else the scene's own.
 
         Raises:
-            FileError, InputError: no such sensor, or a learned world, which names none.
+            FileError, InputError: no such sensor; or no name is given, and a learned world names none.
         """
         if name is None and self.plan is None:
             raise InputError("--sensor", "a learned world names none; give one, for example --sensor hdl-64e")
@@ -137,7 +137,7 @@ class Place:
         return open_sensor(name or own, rate_hz)
 
     def choose_trajectory(self, name: str | None, rate_hz: float | None = None) -> Trajectory | str:
-        """Return the trajectory of a file, or the name of one of the scene, which is not built for that.
+        """Return the trajectory of a file, or the name of one of the scene, which need not be built for that.
 
         Raises:
             InputError: neither; says which there are.
@@ -149,8 +149,9 @@ class Place:
         if wanted in names:
             return wanted
         if not wanted or not Path(wanted).exists():
-            known = f"the scene has {', '.join(names)}" if names else "there are no named ones here"
-            raise InputError(f"--trajectory {wanted}", f"give a trajectory of the scene or a file of poses; {known}")
+            known = f"the scene has {', '.join(names)}" if names else f"{self.name} names none"
+            said = f"give a trajectory of the scene or a file of poses; {known}"
+            raise InputError(f"--trajectory {wanted}".strip(), said)
         return read_trajectory(wanted, rate_hz=rate_hz)
 
     def open(
@@ -158,7 +159,7 @@ class Place:
         sensor: Sensor | None = None,
         *,
         settings: "BeamSettings | None" = None,
-        progress: "Stages | None" = None,
+        progress: "StepProgress | None" = None,
     ) -> Opened:
         """Build the scene at the wavelength of a sensor, or load the learned world."""
         start_s = time.perf_counter()
@@ -179,13 +180,13 @@ def open_place(
 
     Args:
         given: a shipped scene's name, a scene file, or the folder of a learned world.
-        verb: what wants it, for the error.
-        changes: values of the scene's parameters or fields.
-        seed: of the scene, in the place of the file's.
+        verb: the command that opens it, for the error.
+        changes: values of parameters or fields of the scene, by name.
+        seed: seed that the scene is built with. Default: that of its file.
 
     Raises:
-        FileError, InputError: the file is wrong, or something else than a place; or what only scenes have is given
-            for a learned world.
+        FileError, InputError: the file is wrong, or no scene and no learned world; or changes or a seed, which only
+            scenes have, are given for a learned world.
     """
     from hedgerow.scenes.site import open_scene
 
@@ -197,16 +198,16 @@ def open_place(
 
 
 def open_simulated(
-    given: str | Path, verb: str, sensor: Sensor | None, progress: "Stages | None" = None
+    given: str | Path, verb: str, sensor: Sensor | None, progress: "StepProgress | None" = None
 ) -> "LogSource | World":
-    """Open what a real log is compared with: a simulated log, a learned world, or a scene seen by that sensor."""
+    """Open what a real log is compared with: a simulated log, a learned world, or a scene built for that sensor."""
     if require_kind(given, ("log", *PLACES), verb) == "log":
         return open_log(given, verb)
     return open_place(given, verb).open(sensor, progress=progress).world
 
 
 def describe(given: str | Path) -> list[tuple[str, str]]:
-    """Say what a path or a name is, as labelled lines: the content of `hedgerow info`.
+    """Describe a log, world, scene, sensor or trajectory in labelled lines: the content of `hedgerow info`.
 
     Raises:
         FileError, InputError: missing, damaged, or of no known kind.
@@ -228,20 +229,21 @@ def describe(given: str | Path) -> list[tuple[str, str]]:
 
 
 def _is_sensor_file(path: Path) -> bool:
-    """Tell a sensor's TOML from a scene's; one that cannot be read is left to the reader of scenes, which says so."""
+    """Return whether a TOML file describes a sensor; one that cannot be read is left to the scene reader to refuse."""
     try:
         return "pattern" in tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
         return False
 
 
-def _neighbours(path: Path) -> list[str]:
-    """Names that may have been meant: of scenes, sensors, and of what lies in the same folder."""
+def _known_names(path: Path) -> list[str]:
+    """Return all names that may have been meant: scenes, sensors, and the content of the same folder."""
     from hedgerow.scenes.file.read import scene_names
 
     beside = [str(path.parent / each.name) for each in path.parent.iterdir()] if path.parent.is_dir() else []
     return [*scene_names(), *Sensor.names(), *beside]
 
 
-def _a(kind: str) -> str:
-    return f"a {kind}"
+def _one_of(kinds: tuple[Kind, ...]) -> str:
+    *others, last = (f"a {kind}" for kind in kinds)
+    return f"{', '.join(others)} or {last}" if others else last

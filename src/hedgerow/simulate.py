@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulator: aim, fire, add the sensor's noise, sweep by sweep; `replay` fires the beams of a log again.
+"""The simulator: aim, fire, add the sensor's noise, sweep by sweep along a trajectory.
 
     for sweep in hr.simulate(world, sensor, trajectory, seed=7):
         writer.append(sweep)
 
-Everything that drives a sensor through a world, or fires a recording at one, comes through here: the command line, the
-viewer, the live server, the experiments. So the same world, sensor, trajectory and seed give the same bytes everywhere.
+`fire_sweep` is the algorithm, `simulate` repeats it along a trajectory, `replay` fires the beams of a log again. The
+command line, the viewer, the live server and the experiments all come through here, so the same world, sensor,
+trajectory and seed give the same bytes everywhere.
 """
 
 from collections.abc import Iterator
@@ -24,24 +25,54 @@ from hedgerow.sensor.drive import Aim, extent
 from hedgerow.world import World
 
 SAME_ORIGIN_M = 0.001
-"""Map origins that differ by less are the same."""
+"""Map origins that differ by less than this are the same."""
+
+
+def fire_sweep(
+    world: World,
+    sensor: Sensor,
+    trajectory: Trajectory,
+    number: int,
+    start_ns: int,
+    *,
+    seed: int = 0,
+    noise: bool | None = None,
+    aim: Aim | None = None,
+    mount: Pose | None = None,
+) -> Log:
+    """Fire one sweep: aim the pulses, fire them at the world, add the sensor's noise.
+
+    Args:
+        number: which sweep of the scan; pulse ids, and with them random numbers, follow from it.
+        start_ns: when it starts, in the time of the trajectory [ns].
+        world, sensor, trajectory, seed, noise, aim, mount: as in `simulate`.
+    """
+    reported = sensor.sweep_at(trajectory, number, start_ns, mount=mount)
+    is_ideal = aim is None or aim.is_ideal
+    true = reported if is_ideal else sensor.sweep_at(trajectory, number, start_ns, mount=mount, aim=aim)
+    log = world.fire(true, seed, sensor=sensor, noise=noise)
+    # As a real sensor does, the log reports pulses where they were meant to go.
+    return replace(log, beams=reported, metadata=log.metadata | _provenance(trajectory, aim, mount))
 
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """A drive of one sensor through one world. A sweep has the same bytes alone, in turn, or on another machine."""
+    """A drive of one sensor through one world.
+
+    Iterate it, or ask for single sweeps: a sweep has the same bytes alone, in turn, or on another machine.
+    """
 
     world: World
     sensor: Sensor
     trajectory: Trajectory
     """T_map_base."""
     start_ns: NDArray[np.int64]
-    """(S,) when each sweep starts on the trajectory [ns]."""
+    """(S,) when each sweep starts, in the time of the trajectory [ns]."""
     seed: int = 0
     noise: bool | None = None
-    """Whether to add the sensor's own noise. None: unless the world has it, from the log that it was learned from."""
+    """Whether to add the sensor's noise. None: unless the world has it already, from the log it was learned from."""
     aim: Aim | None = None
-    """How pulses differ from where the log says that they went."""
+    """How the true pulses differ from those that the log reports."""
     mount: Pose | None = None
     """T_base_sensor. None: the trajectory is the sensor's own."""
 
@@ -54,7 +85,7 @@ class Simulation:
         return map(self.sweep, range(len(self)))
 
     def sweep(self, number: int) -> Log:
-        """Fire one sweep; numbers past the last drive the trajectory again, at later times."""
+        """Fire one sweep; numbers past the last drive the same trajectory again, later."""
         log = fire_sweep(
             self.world,
             self.sensor,
@@ -66,10 +97,10 @@ class Simulation:
             aim=self.aim,
             mount=self.mount,
         )
-        return log if number < len(self) else _delayed(log, self.delay_ns(number))
+        return log if number < len(self) else _delay(log, self.delay_ns(number))
 
     def delay_ns(self, number: int) -> int:
-        """Return how much later than on the trajectory a sweep is fired: 0 in the first round [ns]."""
+        """Return how much later than in the time of the trajectory a sweep is fired: 0 in the first drive [ns]."""
         pattern = self.sensor.pattern
         return pattern.start_ns(number) - pattern.start_ns(number % len(self))
 
@@ -87,23 +118,23 @@ def simulate(
     aim: Aim | None = None,
     mount: Pose | None = None,
 ) -> Simulation:
-    """Plan the drive of a sensor through a world; sweeps are fired when they are asked for.
+    """Drive a sensor through a world; sweeps are fired when they are asked for.
 
     Args:
         world: what to fire at.
         sensor: what fires.
         trajectory: T_map_base.
         seed: same seed, same answer.
-        sweeps: how many. Default: to the end of the trajectory.
-        start_s: when the first one starts, after the trajectory's first pose [s].
-        at_s: (S,) or, when each sweep starts, after the trajectory's first pose [s].
-        noise: whether to add the sensor's own noise. Default: unless the world has it, from the log that it was
+        sweeps: number of sweeps. Default: to the end of the trajectory.
+        start_s: when the first sweep starts, after the trajectory's first pose [s].
+        at_s: (S,) when each sweep starts, after the trajectory's first pose; instead of sweeps and start_s [s].
+        noise: whether to add the sensor's noise. Default: unless the world has it already, from the log that it was
             learned from.
-        aim: how pulses differ from where the log says that they went: encoder steps, a ray of the beam's cone.
+        aim: how the true pulses differ from those that the log reports: by encoder steps, within the beam's cone.
         mount: T_base_sensor. Default: the trajectory is the sensor's own.
 
     Returns:
-        The simulation: iterate it, ask its length, or ask for `sweep(number)` alone.
+        The simulation: iterate it, or ask for `sweep(number)`.
 
     Raises:
         InputError: the sweeps do not fit into the trajectory, or an argument is wrong; names it.
@@ -113,51 +144,25 @@ def simulate(
         begin_ns, n = extent(sensor.pattern, trajectory, start_s, None, sweeps)
         start_ns = np.array([begin_ns + sensor.pattern.start_ns(number) for number in range(n)], dtype=np.int64)
     else:
-        start_ns = _starts(sensor, trajectory, at_s, start_s, sweeps)
+        start_ns = _start_times(sensor, trajectory, at_s, start_s, sweeps)
     return Simulation(world, sensor, trajectory, start_ns, seed, noise, aim, mount)
 
 
-def fire_sweep(
-    world: World,
-    sensor: Sensor,
-    trajectory: Trajectory,
-    number: int,
-    start_ns: int,
-    *,
-    seed: int = 0,
-    noise: bool | None = None,
-    aim: Aim | None = None,
-    mount: Pose | None = None,
-) -> Log:
-    """Fire one sweep of a sensor's scan: what the simulator is.
-
-    Args:
-        number: which sweep of the scan; pulse ids, and with them random numbers, follow from it.
-        start_ns: when on the trajectory it starts [ns].
-        world, sensor, trajectory, seed, noise, aim, mount: as in `simulate`.
-    """
-    nominal = sensor.sweep_at(trajectory, number, start_ns, mount=mount)
-    ideal = aim is None or aim.is_ideal
-    true = nominal if ideal else sensor.sweep_at(trajectory, number, start_ns, mount=mount, aim=aim)
-    log = world.fire(true, seed, sensor=sensor, noise=noise)
-    return replace(log, beams=nominal, metadata=log.metadata | _provenance(trajectory, aim, mount))
-
-
 def replay(world: World, log: Log, *, seed: int = 0) -> Log:
-    """Fire the beams of a log again, within its range limits, as pulses of its own sensor where that is known.
+    """Fire the beams of a log again, within its range limits, as pulses of its sensor if that is known.
 
-    The answer has no sensor noise but what the world has itself: the beams' own errors are those of the log.
+    No sensor noise is added: a world learned from a log has it already.
 
     Raises:
         InputError: the world lies in another map.
     """
     require_same_map("world", world, log)
-    answer = world.fire(log.beams, seed, sensor=Sensor.of(log), limits_m=(log.min_range_m, log.max_range_m))
-    return replace(answer, sensor=log.sensor, map_origin_m=log.map_origin_m)
+    simulated = world.fire(log.beams, seed, sensor=Sensor.of(log), limits_m=(log.min_range_m, log.max_range_m))
+    return replace(simulated, sensor=log.sensor, map_origin_m=log.map_origin_m)
 
 
 def require_same_map(name: str, world: World, log: Log) -> None:
-    """Raise InputError, with the world's name, if its map begins elsewhere than that of the log."""
+    """Raise InputError, with the world's name, if world and log have different map origins."""
     theirs, ours = world.map_origin_m, log.map_origin_m
     # Worlds that do not know where their map lies leave its origin at 0.
     if theirs.any() and not np.allclose(theirs, ours, rtol=0, atol=SAME_ORIGIN_M):
@@ -168,7 +173,7 @@ def require_same_map(name: str, world: World, log: Log) -> None:
         )
 
 
-def _starts(
+def _start_times(
     sensor: Sensor, trajectory: Trajectory, at_s: ArrayLike, start_s: float, sweeps: int | None
 ) -> NDArray[np.int64]:
     if start_s != 0.0 or sweeps is not None:
@@ -181,7 +186,7 @@ def _starts(
     return trajectory.start_ns + np.rint(times * 1e9).astype(np.int64)
 
 
-def _delayed(log: Log, delay_ns: int) -> Log:
+def _delay(log: Log, delay_ns: int) -> Log:
     return replace(log, beams=Beams.without_checks(log.beams.columns() | {"time_ns": log.beams.time_ns + delay_ns}))
 
 

@@ -114,7 +114,7 @@ def beam_arrays(n=4) -> dict[str, Any]:
     }
 
 
-FIRE = {"limits": _core.RangeLimits(min_m=0.0, max_m=10.0), "seed": 0, "threads": 0, "progress": None}
+FIRE: dict[str, Any] = {"limits": _core.RangeLimits(min_m=0.0, max_m=10.0), "seed": 0, "threads": 0, "progress": None}
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,8 @@ def test_results_are_fresh_arrays_and_inputs_are_not_copied():
     second = _core.Scene().fire(_core.BeamArrays(**beams), **FIRE)
     assert first.range_m.ctypes.data != second.range_m.ctypes.data
     assert first.range_m.ctypes.data == first.range_m.ctypes.data
-    assert first.range_m.flags.owndata or first.range_m.base.flags.owndata
+    base = first.range_m.base
+    assert first.range_m.flags.owndata or (base is not None and base.flags.owndata)
 
 
 def test_beams_keep_their_arrays_and_answers_outlive_them():

@@ -40,7 +40,7 @@ def along_x(n=N, **more):
 
 
 def respond(world, **settings):
-    return world.with_vegetation(VegetationSettings(**({"labels": (GRASS,)} | settings)))
+    return world.with_vegetation(VegetationSettings.model_validate({"labels": (GRASS,)} | settings))
 
 
 def test_noise_before_nothing_is_normal():

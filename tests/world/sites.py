@@ -4,7 +4,7 @@
 from typing import Any
 
 import numpy as np
-from scenes import rotation
+from random_scenes import rotation
 
 from hedgerow import Beams
 from hedgerow.world import Gaussians, LabelCounts, LearnedWorld, Points, Provenance, SurfaceNoise, Triangles

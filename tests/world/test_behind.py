@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scenes import beams_of, fan, random_parts, rotation
+from random_scenes import beams_of, fan, random_parts, rotation
 from scipy import stats
 
 from hedgerow import _core

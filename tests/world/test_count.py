@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from scenes import beams_of, fan, mixed_scene
+from random_scenes import beams_of, fan, mixed_scene
 
 from hedgerow import InputError
 from hedgerow.log import Beams

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scenes import beams_of
+from random_scenes import beams_of
 
 from hedgerow import InputError
 from hedgerow.log import Beams

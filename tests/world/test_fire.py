@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from scenes import NOISE, SHIFT, add, beams_of, fan, mixed_scene, random_parts, rotation
+from random_scenes import NOISE, SHIFT, add, beams_of, fan, mixed_scene, random_parts, rotation
 from scipy.stats import chi2, ks_2samp, kstest, norm
 
 from hedgerow import Beams

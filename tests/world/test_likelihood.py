@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scenes import beams_of, fan, mixed_scene
+from random_scenes import beams_of, fan, mixed_scene
 from scipy.stats import chi2, norm
 
 from hedgerow import InputError, Log

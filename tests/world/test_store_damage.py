@@ -126,7 +126,7 @@ def test_wrong_columns_and_values_in_a_tile_are_named(path):
     lists = pa.list_(pa.uint16())
     rows = {
         "column 'stop': is missing": table.drop_columns(["stop"]),
-        "column 'mean_x_m': is float": with_column(table, "mean_x_m", table["mean_x_m"].cast("float32")),
+        "column 'mean_x_m': is float": with_column(table, "mean_x_m", table["mean_x_m"].cast(pa.float32())),
         r"gaussians.mean_m: row 0 .* finite": with_column(table, "mean_x_m", pa.array(np.full(n, np.nan))),
         "column 'labels': is missing": table.drop_columns(["labels"]),
         "column 'label_counts': is list<.*float>": with_column(

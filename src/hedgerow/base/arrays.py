@@ -221,7 +221,7 @@ def as_selection(index: Index | int, length: int) -> slice | NDArray[Any]:
 
 
 def is_member(values: NDArray[np.integer], wanted: Numbers | None) -> NDArray[np.bool_]:
-    """Return the mask of (N,) values that are among the wanted numbers; None wants all."""
+    """Return the (N,) mask of values that are one of the wanted numbers; None wants all."""
     if wanted is None:
         return np.ones(len(values), dtype=np.bool_)
     if isinstance(wanted, int | np.integer):

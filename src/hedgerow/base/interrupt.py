@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stop: Ctrl-C that ends something where it does no harm, as a stream between two sweeps.
+"""Ctrl-C that takes effect where it does no harm: `InterruptGuard` for loops, such as a stream between two sweeps.
 
 `delay_interrupt` is for calls into libraries that lose an interrupt in an error of their own.
 """
@@ -13,24 +13,24 @@ from typing import Any
 
 
 class InterruptGuard(AbstractContextManager["InterruptGuard"]):
-    """While the block runs, Ctrl-C sets `asked`; a second one interrupts at once, as usual."""
+    """While the block runs, Ctrl-C only sets `asked`; a second Ctrl-C interrupts at once, as usual."""
 
     def __init__(self) -> None:
-        """Prepare."""
+        """Prepare; nothing changes until the block is entered."""
         self._event = threading.Event()
         self._before: Any = None
 
     @property
     def asked(self) -> bool:
-        """Whether somebody wants it to end."""
+        """Whether the block shall end."""
         return self._event.is_set()
 
     def ask(self) -> None:
-        """Want it to end."""
+        """Ask the block to end, as Ctrl-C does."""
         self._event.set()
 
     def wait(self, seconds: float | None = None) -> None:
-        """Wait for some time, or less if it is to end."""
+        """Wait for some time, or until the block shall end."""
         self._event.wait(seconds)
 
     def __enter__(self) -> "InterruptGuard":

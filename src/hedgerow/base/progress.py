@@ -13,32 +13,34 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int], object]
 """Called with how much is done."""
-Thing = TypeVar("Thing")
+StepProgress = Callable[[str, int, int], object]
+"""Called with the name of a step, how much of it is done, and how much there is."""
+Item = TypeVar("Item")
 
 
-def counted(things: Iterable[Thing], progress: Progress | None, amount: Callable[[Any], int] = len) -> Iterator[Thing]:
-    """Give each thing in turn, and report how much is done each time that the loop asks for the next.
+def counted(items: Iterable[Item], progress: Progress | None, amount: Callable[[Any], int] = len) -> Iterator[Item]:
+    """Give each item in turn, and report how much is done each time that the loop asks for the next.
 
     Args:
-        things: sweeps or parts of a log, or whatever is gone through.
-        progress: called after each with what is done so far; None if nobody watches.
-        amount: how much a thing is worth. Default: its length, for a log its beams.
+        items: sweeps or chunks of a log, or whatever a loop goes through.
+        progress: called after each item with what is done so far; None if nobody watches.
+        amount: how much an item is worth. Default: its length, for a log its beams.
     """
     done = 0
-    for thing in things:
-        yield thing
-        done += amount(thing)
+    for item in items:
+        yield item
+        done += amount(item)
         if progress is not None:
             progress(done)
 
 
-def of_beams(progress: Progress | None, n_beams: int, n_things: int) -> Progress | None:
-    """Return a progress that is told of things done and reports the beams they stand for; each for as many."""
-    return None if progress is None else lambda done: progress(n_beams * done // n_things)
+def of_beams(progress: Progress | None, n_beams: int, n_items: int) -> Progress | None:
+    """Return a progress that is told how many items are done and reports the beams that they stand for."""
+    return None if progress is None else lambda done: progress(n_beams * done // n_items)
 
 
 def one(_: object) -> int:
-    """Return 1: the `amount` for counting things by their number."""
+    """Return 1: the `amount` for counting items by their number."""
     return 1
 
 
@@ -71,11 +73,11 @@ def progress_bar(title: str, total: int | None, console: "Console | None" = None
 
 
 @contextmanager
-def step_bar(console: "Console | None" = None) -> Generator[Callable[[str, int, int], None]]:
-    """Show a bar for the running stage and a line for each that is over, on a terminal only.
+def step_bar(console: "Console | None" = None) -> Generator[StepProgress]:
+    """Show a bar for the current step and a line for each that has ended, on a terminal only.
 
     Returns:
-        A function to call with the stage, how much of it is done, and how much there is.
+        A function to call with the name of the step, how much of it is done, and how much there is.
     """
     from rich.console import Console
     from rich.markup import escape
@@ -84,65 +86,55 @@ def step_bar(console: "Console | None" = None) -> Generator[Callable[[str, int, 
     from rich.table import Column
 
     shown = console or Console(stderr=True)
-    # What a stage tells may be long: it comes last, where nothing but itself can be cut off.
+    # The name of a step may be long: it comes last, where nothing but itself can be cut off.
     name = TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"))
     columns = (BarColumn(bar_width=20), TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn(), name)
     with Bar(*columns, console=shown, expand=True, transient=True, disable=not shown.is_terminal) as bar:
         running: dict[str, tuple[TaskID, float]] = {}
 
-        def over() -> None:
-            for stage, (task, began) in running.items():
+        def end_step() -> None:
+            for step, (task, began) in running.items():
                 bar.remove_task(task)
                 if shown.is_terminal:
-                    line = f"{monotonic() - began:6.1f} s  {stage}"
+                    line = f"{monotonic() - began:6.1f} s  {step}"
                     shown.print(line, highlight=False, markup=False, no_wrap=True, overflow="ellipsis")
             running.clear()
 
-        def done(stage: str, amount: int, total: int) -> None:
-            if stage not in running:
-                over()
-                running[stage] = bar.add_task(escape(stage), total=total), monotonic()
-            bar.update(running[stage][0], completed=amount)
+        def done(step: str, amount: int, total: int) -> None:
+            if step not in running:
+                end_step()
+                running[step] = bar.add_task(escape(step), total=total), monotonic()
+            bar.update(running[step][0], completed=amount)
 
         yield done
-        over()
-
-
-# Progress of learning: which stage runs, and how far it is.
-
-
-Report = Callable[[str, int, int], object]
-"""Called with the name of the stage, the number of beams done, and the number of all beams."""
+        end_step()
 
 
 @dataclass(slots=True)
 class ProgressSteps:
-    """Reports the progress of one stage after the other. A stage ends when the next begins, even if it read only a part
-    of the beams."""
+    """Reports the progress of one step after the other; a step ends, finished or not, when the next begins."""
 
     n_beams: int
-    report: Report | None = None
+    """How much there is to do in each step."""
+    report: StepProgress | None = None
+    """Whom to tell."""
     prefix: str = ""
-    """Put before the name of every stage."""
-    running: str = ""
-    """Name of the stage that has not ended yet; empty between stages."""
+    """Put before the name of every step."""
+    current: str = ""
+    """Name of the step that has not ended yet; empty between steps."""
 
-    def meter(self, stage: str) -> Callable[[int], None] | None:
-        """Begin a stage; return what it calls with the number of beams done, None if nobody watches."""
+    def meter(self, step: str) -> Progress | None:
+        """Begin a step; return what it calls with the number of beams done, None if nobody watches."""
         report = self.report
         if report is None:
             return None
         self.finish()
-        self.running = stage = self.prefix + stage
-        report(stage, 0, self.n_beams)
-        return lambda done: _tell(report, stage, done, self.n_beams)
+        self.current = name = self.prefix + step
+        report(name, 0, self.n_beams)
+        return lambda done: report(name, min(done, self.n_beams), self.n_beams)
 
     def finish(self) -> None:
-        """End the running stage."""
-        if self.report is not None and self.running:
-            self.report(self.running, self.n_beams, self.n_beams)
-        self.running = ""
-
-
-def _tell(report: Report, stage: str, done: int, total: int) -> None:
-    report(stage, min(done, total), total)
+        """End the current step."""
+        if self.report is not None and self.current:
+            self.report(self.current, self.n_beams, self.n_beams)
+        self.current = ""

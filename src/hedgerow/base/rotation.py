@@ -86,7 +86,7 @@ def from_rpy(roll_rad: float, pitch_rad: float, yaw_rad: float) -> Array:
 
 
 def shortest_turn(start: Array, end: Array) -> tuple[Array, Array]:
-    """Find the short way round from (N, 4) unit quaternions to others; q and -q are the same rotation.
+    """Find the shortest turn from (N, 4) unit quaternions to others; q and -q are the same rotation.
 
     Returns:
         (N, 4) `end`, its sign changed where that is nearer to `start`, and (N,) the angle between them as

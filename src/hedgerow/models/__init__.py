@@ -13,7 +13,7 @@ from hedgerow.errors import InputError
 from hedgerow.log import Log
 
 if TYPE_CHECKING:
-    from hedgerow.base.progress import Report
+    from hedgerow.base.progress import StepProgress
     from hedgerow.io.source import LogSource
     from hedgerow.models.steps.log_parts import Parts
     from hedgerow.world import LearnedWorld
@@ -25,7 +25,7 @@ def learn(
     source: "Log | LogSource | str | Path | Parts",
     model: str = "hybrid",
     *,
-    progress: "Report | None" = None,
+    progress: "StepProgress | None" = None,
     **parameters: Any,
 ) -> "LearnedWorld":
     """Learn a world from a log.

@@ -52,8 +52,8 @@ def name_of(table: Elements) -> str:
     raise InputError("tables", f"expected Gaussians, Triangles or Points, found {type(table).__name__}")
 
 
-def checked(table: Elements) -> Elements:
-    """Return the table with columns of the exact types, every value checked.
+def check_table(table: Elements) -> Elements:
+    """Return the table with columns of the exact types; every value is checked.
 
     Raises:
         InputError: a column or setting is wrong; names table, column and row.

@@ -71,8 +71,7 @@ class Elements:
         raise NotImplementedError
 
     def n_parameters(self) -> int:
-        """Count the numbers that define the elements as Browning 2012 §6.2.6 does: its Tables 8 and 9 can be
-        compared."""
+        """Count the numbers that define the elements, as Tables 8 and 9 of Browning 2012 do (§6.2.6 there)."""
         raise NotImplementedError
 
 
@@ -85,7 +84,7 @@ class Gaussians(Elements):
     covariance_m2: NDArray[np.float64]
     """(N, 3, 3)."""
     stop: NDArray[np.float32]
-    """(N,) what the law is of: permeability, extinction [1/m] or optical depth (`Scene.add_gaussians`)."""
+    """(N,) how much it stops, by the law: permeability, extinction [1/m] or optical depth (`Scene.add_gaussians`)."""
     intensity: NDArray[np.float32]
     """(N,) mean intensity of its returns; NaN if unknown."""
     intensity_sigma: NDArray[np.float32]
@@ -153,8 +152,7 @@ class Gaussians(Elements):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Triangles(Elements):
-    """A surface, permeable or not (Browning 2012 §3.3.2). Each row has its own corners, so that rows can be cut into
-    tiles."""
+    """A surface, permeable or not (Browning 2012 §3.3.2); rows share no corners, so that they can be cut into tiles."""
 
     corners_m: NDArray[np.float64]
     """(N, 3, 3) three corners, map frame."""
@@ -196,8 +194,7 @@ class Triangles(Elements):
         return self.corners_m.min(axis=1), self.corners_m.max(axis=1)
 
     def n_parameters(self) -> int:
-        """Count 9 each (three corners, shared ones too, as Browning 2012 does), and 1 for permeability if any lets rays
-        pass."""
+        """Count 9 each (three corners, shared or not, as Browning 2012 does), or 10 if any triangle is permeable."""
         return (10 if (self.permeability > 0).any() else 9) * len(self)
 
     def add_to(self, scene: Scene) -> None:
@@ -216,7 +213,7 @@ class Triangles(Elements):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Points(Elements):
-    """Remembered returns (Browning 2012 §3.3.1 and §4.2)."""
+    """Returns that are remembered as they were measured (Browning 2012 §3.3.1 and §4.2)."""
 
     position_m: NDArray[np.float64]
     """(N, 3) map frame."""

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LearnedWorld: tables of elements that beams are fired at. Every model shares this one; its learner fills the tables.
+"""LearnedWorld: tables of elements that beams are fired at, the same for every model; only the learner differs.
 
 Elements are numbered through: triangles, then Gaussians, then points, each tile by tile, so the tables of a world may
-be in another order than those it was made of. What is in memory and what is on the disk number, and randomise, alike.
+be in another order than those it was made of. Worlds in memory and on the disk (`TiledWorld`) share numbers, and with
+them random numbers: both are an `ElementWorld`, which fires at one `Target` after the other. A world in memory is one
+target; of a world on the disk, the tiles around the beams of the moment are one.
 
 Equations: docs/models.md §5.
 """
@@ -18,24 +20,24 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.base import arrays
+from hedgerow.base.progress import Progress
 from hedgerow.errors import InputError
 from hedgerow.log import Beams, Log, Returns
 from hedgerow.sensor import Sensor
-from hedgerow.world.check import TABLES, checked, name_of
+from hedgerow.world.check import TABLES, check_table, name_of
 from hedgerow.world.elements import Elements, Gaussians, Points, Triangles
 from hedgerow.world.points import PointScene, build_cloud
-from hedgerow.world.scene import Hits, Progress, Scene
+from hedgerow.world.scene import Hits, Scene, require_threads
 from hedgerow.world.store.header import Position, Provenance, WorldHeader
 from hedgerow.world.store.tiles import in_tile_order
 from hedgerow.world.world import Shot, World, WorldSize, require_end_of_range
 
-# Target: the elements that some beams can meet, ready to be fired at, under the numbers they have in the world.
-#
-# A world in memory is one target; of a world on the disk, the tiles around the beams of the moment are one.
+Rows = slice | NDArray[np.intp]
+"""Some of the beams."""
 
 
 class Options(TypedDict):
-    """Between which ranges the sensor sees, and how to go about it; as in `Scene.fire`."""
+    """Arguments of `Scene.fire` and `PointScene.fire`."""
 
     min_range_m: float
     max_range_m: float
@@ -54,14 +56,13 @@ class Crossings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Target:
-    """Triangles and Gaussians in one scene, points in another."""
+    """Elements that some beams can meet: triangles and Gaussians in one scene, points in another."""
 
     scene: Scene
     points: PointScene | None = None
 
     def fire(self, beams: Beams, seed: int, options: Options) -> Hits:
-        """Draw the first return of each pulse; where a point and another element answer, the nearer one (Browning 2012
-        §4.5)."""
+        """Draw the first return of each pulse: the nearer one of points and other elements (Browning 2012 §4.5)."""
         if self.points is not None and self.scene.n_elements == 0:
             return self.points.fire(beams, seed=seed, **options)
         hits = self.scene.fire(beams, seed=seed, **options)
@@ -72,7 +73,7 @@ class Target:
     def log_likelihood(
         self, beams: Beams, range_m: NDArray[np.float32], min_sigma_m: float, options: Options
     ) -> NDArray[np.float64]:
-        """Give the log density of each measured range.
+        """Return the log density of each measured range.
 
         Raises:
             InputError: there are points and other elements at once.
@@ -107,12 +108,9 @@ def _nearer(a: Hits, b: Hits) -> Hits:
     )
 
 
-# Range density along one beam: the mixture of Browning 2012 §5.4, for plots.
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class RangeDensity:
-    """Where a beam would return from; the density over the ranges within the limits and `no_return` make 1."""
+    """Density of the range along one beam (Browning 2012 §5.4); its integral and `no_return` make 1."""
 
     range_m: NDArray[np.float64]
     density_per_m: NDArray[np.float64]
@@ -121,10 +119,10 @@ class RangeDensity:
     """Probability that nothing comes back from within the limits."""
 
 
-def mixture(
+def _mix_densities(
     crossings: Crossings, range_m: NDArray[np.float64], min_range_m: float, max_range_m: float, min_sigma_m: float
 ) -> RangeDensity:
-    """Weigh the elements by the chance that the beam gets to them and is stopped there (Browning 2012 eq. 22 to 24).
+    """Weight elements by the probability that the beam reaches and is stopped by them (Browning 2012 eq. 22 to 24).
 
     Args:
         crossings: elements on the beam, nearest first.
@@ -146,14 +144,8 @@ def mixture(
     return RangeDensity(range_m, np.where(within, density, 0.0), min(no_return, 1.0))
 
 
-# LearnedWorld: tables of elements that beams are fired at. Every model shares this one; its learner fills the tables.
-
-
-Rows = slice | NDArray[np.intp]
-
-
 class ElementWorld(World):
-    """What worlds of elements can do, wherever the elements are kept."""
+    """A learned world, in memory or on the disk."""
 
     has_noise = True
     has_likelihood = True
@@ -175,7 +167,7 @@ class ElementWorld(World):
 
     @abstractmethod
     def _targets(self, beams: Beams, max_range_m: float) -> Iterator[tuple[Rows, Target]]:
-        """Give beams (each once) with all that they can meet."""
+        """Give the beams, each once, with what they can meet."""
 
     @property
     def map_origin_m(self) -> NDArray[np.float64]:
@@ -183,12 +175,12 @@ class ElementWorld(World):
         return np.array(self.header.map_origin_m)
 
     def provenance(self) -> dict[str, Any]:
-        """Say which model it is, and where it was read from."""
+        """Return which model it is, and where it was read from."""
         read_from = {"path": self.path} if self.path else {}
         return {"kind": self.kind, **read_from, "learned_from": self.header.provenance.log}
 
     def returns(self, beams: Beams, shot: Shot) -> Returns:
-        """Give the first return of each beam: range, intensity, label and element."""
+        """Return the first return of each beam: range, intensity, label and element."""
         n = len(beams)
         columns: dict[str, NDArray[Any]] = {
             "range_m": np.empty(n, np.float32),
@@ -215,12 +207,12 @@ class ElementWorld(World):
     def log_likelihood(
         self, log: Log, *, min_sigma_m: float = 0.001, threads: int = 0, progress: Progress | None = None
     ) -> NDArray[np.float64]:
-        """Give the log density of each pulse's first return, or of its absence, within the log's own limits.
+        """Return the log density of each pulse's first return, or of its absence, within the log's own limits.
 
         A world of points is sure of a return or of none (Browning 2012 §6.2.5).
 
         Returns:
-            (N,) natural logarithms; -inf where the world says it cannot be.
+            (N,) natural logarithms; -inf where the world says that this cannot be.
 
         Raises:
             InputError: the log has missing returns but no maximal range, or the world mixes points with others.
@@ -240,7 +232,7 @@ class ElementWorld(World):
     def pdf(
         self, beam: Beams, range_m: ArrayLike, *, sensor: Sensor | None = None, min_sigma_m: float = 0.001
     ) -> RangeDensity:
-        """Give the density of the range along one beam, and the probability of no return.
+        """Return the density of the range along one beam, and the probability of no return.
 
         Args:
             beam: one pulse, for example `beams[7:8]`.
@@ -256,7 +248,7 @@ class ElementWorld(World):
         low, high = self._limits(sensor)
         ranges = arrays.as_floats("range_m", range_m, ("M",))
         ((_, target),) = self._targets(beam, high)
-        return mixture(target.crossings(beam, _options(low, high, 0, None)), ranges, low, high, min_sigma_m)
+        return _mix_densities(target.crossings(beam, _options(low, high, 0, None)), ranges, low, high, min_sigma_m)
 
 
 class LearnedWorld(ElementWorld):
@@ -278,7 +270,7 @@ class LearnedWorld(ElementWorld):
         Args:
             tables: what the learner made, map frame.
             kind: name of the model: lower-case letters, digits and dashes.
-            parameters: what the learner was told; must fit into JSON, entries that are None are left out.
+            parameters: parameters of the model; must fit into JSON, entries that are None are left out.
             min_range_m, max_range_m: range limits where no sensor is named [m].
             map_origin_m: (3,) as in `Log`.
             provenance: what it was learned from.
@@ -301,7 +293,7 @@ class LearnedWorld(ElementWorld):
             name = name_of(table)
             if name in self.tables:
                 raise InputError(name, "given twice; expected at most one table of each kind")
-            self.tables[name] = in_tile_order(checked(table), tile_m)
+            self.tables[name] = in_tile_order(check_table(table), tile_m)
         self.tables = {name: self.tables[name] for name in TABLES if name in self.tables}
         super().__init__(replace(header, origin_m=_middle(self.tables)))
 
@@ -334,7 +326,7 @@ class LearnedWorld(ElementWorld):
 
     @property
     def scene(self) -> Scene:
-        """The triangles and Gaussians as the engine has them."""
+        """The triangles and Gaussians, as the core has them."""
         return self._target.scene
 
     def labelled_scene(self) -> Scene:
@@ -373,9 +365,7 @@ def _middle(tables: Mapping[str, Elements]) -> Position:
 
 
 def _options(low: float, high: float, threads: int, progress: Progress | None) -> Options:
-    if not 0 <= threads <= 1024:
-        raise InputError("threads", f"expected 0 (all) to 1024, found {threads}")
-    return {"min_range_m": low, "max_range_m": high, "threads": threads, "progress": progress}
+    return {"min_range_m": low, "max_range_m": high, "threads": require_threads(threads), "progress": progress}
 
 
 def _after(done: int, progress: Progress | None) -> Progress | None:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tell and open a saved world: whole, or with only the tiles around the beams in memory."""
+"""Open a saved world: whole, or with only the tiles around the beams in memory.
+
+Readers are imported when a world is opened, so that `import hedgerow.world` stays quick.
+"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
@@ -11,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def is_world(path: str | Path) -> bool:
-    """Say whether this is the folder of a saved world, without a look into it."""
+    """Return whether this is the folder of a saved world, without reading it."""
     return (Path(path) / "world.toml").is_file()
 
 

@@ -4,8 +4,8 @@
 Beams are fired sweep by sweep. The tiles whose boxes touch the box around a sweep's beams are loaded, each as a scene
 of its own, and placed side by side in one scene under their numbers in the world, so that rays cross from tile to tile
 and coins fall as in the whole world: the answers are the same bytes, but where two triangles share an edge. Scenes of
-tiles are kept, the longest unused dropped first, as far as the memory goes. A sweep that needs more than that is cut
-into sectors of azimuth that need less.
+tiles are cached as far as the memory goes; the longest unused is dropped first. A sweep that needs more than that is
+cut into sectors of azimuth that need less.
 """
 
 from collections import OrderedDict
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from hedgerow import _core
 
 _BYTES_EACH = {"triangles": 260, "gaussians": 180, "points": 85}
-"""Memory per element once it has been fired at and scored: measured on a million of each, rounded up. Of those of
-triangles and Gaussians 30 are for labels: 28 are three of them, one label takes none."""
+"""Memory per element once it has been fired at and scored: measured on a million of each, rounded up. Of triangles and
+Gaussians, 30 are for labels: three labels take 28, one takes none."""
 
 
 class TiledWorld(ElementWorld):

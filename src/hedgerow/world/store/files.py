@@ -1,5 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Worlds on the disk: a folder, by custom `NAME.world`, that is written completely or not at all."""
+"""Worlds on the disk: a folder, by custom `NAME.world`, that is written completely or not at all.
+
+    world.toml               kind, parameters, provenance, versions, settings of the tables
+    tiles.parquet            which tiles there are, how many elements, the boxes they lie in, checksums of the files
+    gaussians/3_-1.parquet   the Gaussians with centres in tile x = 3, y = -1; likewise triangles/ and points/
+
+`WorldFile` reads the first two alone; tiles are then read one by one or all at once.
+"""
+
+# pyarrow's stubs leave parts of its types unknown.
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownParameterType=false
 
 import tomllib
 import zlib
@@ -18,7 +29,7 @@ import hedgerow
 from hedgerow.base.atomic import atomic_folder
 from hedgerow.errors import FileError, InputError
 from hedgerow.io.describe import bytes_of, count, extent_text, position_text, size_text
-from hedgerow.world.check import TABLES, checked, no_rows
+from hedgerow.world.check import TABLES, check_table, no_rows
 from hedgerow.world.elements import Elements
 from hedgerow.world.store.header import WorldHeader, typed
 from hedgerow.world.store.rows import from_arrow, to_arrow
@@ -26,18 +37,16 @@ from hedgerow.world.store.tiles import TileList, list_tiles, tile_of
 from hedgerow.world.surface_noise import SurfaceNoise
 from hedgerow.world.world import WorldSize
 
-# Worlds on the disk: a folder, by custom `NAME.world`, that is written completely or not at all.
-#
-#     world.toml               kind, parameters, provenance, versions, settings of the tables
-#     tiles.parquet            which tiles there are, how many elements, the boxes they lie in, checksums of the files
-#     gaussians/3_-1.parquet   the Gaussians with centres in tile x = 3, y = -1; likewise triangles/ and points/
-#
-# `WorldFile` looks at the first two alone; tiles are then read one by one or all at once.
-
-
 FORMAT = 2
 """Raised by one when older readers would misread the folder. 1 had one label per triangle and Gaussian."""
 _TOML, _TILES = "world.toml", "tiles.parquet"
+_SECTIONS = ("size", "tables")
+_TILE_TYPES = {"table": "int32", "x": "int64", "y": "int64", "n": "int64", "crc32": "int64"}
+_CORNERS = {"low_m": "low_{}_m", "high_m": "high_{}_m"}
+_NOISE = {"sigma0_m": float, "sigma_a_m": float, "max_incidence_rad": float, "sigma_per_m": float}
+_ADDED = {"sigma_per_m": 0.0}
+"""What older files lack, and what they meant without it."""
+_NOUNS = {"triangles": "triangle", "gaussians": "Gaussian", "points": "point"}
 
 
 def save_world(path: str | Path, header: WorldHeader, tables: Mapping[str, Elements], size: WorldSize) -> None:
@@ -145,16 +154,13 @@ class WorldFile:
         rows = _decoded(path, self.tiles.crc32[row])
         try:
             empty = self.settings(name)
-            table = checked(type(empty)(**(empty.settings() | from_arrow(name, rows, self._format))))
+            table = check_table(type(empty)(**(empty.settings() | from_arrow(name, rows, self._format))))
         except InputError as error:
             raise FileError(f"{path}: {error}") from error
         inside = tile_of(table.centre_m(), self.header.tile_m) == [self.tiles.x[row], self.tiles.y[row]]
         if not inside.all():
             raise FileError(f"{path}: elements lie outside the tile; was tile_m in {_TOML} changed?")
         return table
-
-
-_SECTIONS = ("size", "tables")
 
 
 def _tile_path(tiles: TileList, row: int) -> str:
@@ -183,10 +189,6 @@ def _read_toml(path: Path, toml: Path) -> dict[str, Any]:
         if name not in content:
             raise FileError(f"{toml}: {name}: missing")
     return content
-
-
-_TILE_TYPES = {"table": "int32", "x": "int64", "y": "int64", "n": "int64", "crc32": "int64"}
-_CORNERS = {"low_m": "low_{}_m", "high_m": "high_{}_m"}
 
 
 def _tile_rows(tiles: TileList) -> pa.Table:
@@ -236,16 +238,8 @@ def _decoded(path: Path, crc32: object) -> pa.Table:
         raise FileError(f"{path}: not a Parquet file ({str(error).splitlines()[0]})") from error
 
 
-# Settings of the tables of elements (law, tau, noise and so on) as plain values in `world.toml`.
-
-
-_NOISE = {"sigma0_m": float, "sigma_a_m": float, "max_incidence_rad": float, "sigma_per_m": float}
-_ADDED = {"sigma_per_m": 0.0}
-"""What older files lack, and what they meant without it."""
-
-
 def settings_of(table: Elements) -> dict[str, Any]:
-    """Return the settings as plain values."""
+    """Return the settings of a table (law, tau, noise and so on) as plain values."""
     plain = {
         name: asdict(value) if isinstance(value, SurfaceNoise) else value for name, value in table.settings().items()
     }
@@ -268,17 +262,11 @@ def settings_from(name: str, content: Any) -> tuple[Elements, int]:
     n = entries.pop("n")
     if "noise" in entries:
         entries["noise"] = SurfaceNoise(**typed(f"{where}.noise.", _ADDED | entries["noise"], _NOISE))
-    return checked(TABLES[name](**columns, **entries)), n
-
-
-# What a saved world is, in a few labelled lines: the content of `hedgerow info WORLD`. No element is read.
-
-
-_NOUNS = {"triangles": "triangle", "gaussians": "Gaussian", "points": "point"}
+    return check_table(TABLES[name](**columns, **entries)), n
 
 
 def describe_world(path: str | Path) -> dict[str, str]:
-    """Describe a saved world.
+    """Describe a saved world in a few lines: the content of `hedgerow info WORLD`. No element is read.
 
     Args:
         path: the folder.

@@ -11,6 +11,7 @@ import numpy as np
 import hedgerow
 from hedgerow.base.columns import set_fields
 from hedgerow.errors import InputError
+from hedgerow.log import require_limits
 
 Position = tuple[float, float, float]
 
@@ -36,7 +37,7 @@ class WorldHeader:
     kind: str
     """Name of the model, for example "voxel": lower-case letters, digits and dashes."""
     parameters: dict[str, Any] = field(default_factory=dict[str, Any])
-    """What the learner was told; plain values, those that are None left out."""
+    """Parameters of the model; plain values, those that are None left out."""
     min_range_m: float = 0.0
     max_range_m: float = float("inf")
     """The range limits hold where no sensor is named."""
@@ -53,8 +54,7 @@ class WorldHeader:
         if not re.fullmatch(r"[a-z][a-z0-9-]*", self.kind):
             raise InputError("kind", f"expected lower-case letters, digits and dashes, found {self.kind!r}")
         low, high = float(self.min_range_m), float(self.max_range_m)
-        if not 0 <= low < high:
-            raise InputError("range limits", f"expected 0 <= min_range_m < max_range_m, found {low}, {high}")
+        require_limits(low, high)
         if not 0 < self.tile_m < np.inf:
             raise InputError("tile_m", f"expected a finite number above 0, found {self.tile_m}")
         if self.provenance.n_beams < 0:
