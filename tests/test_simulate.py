@@ -210,9 +210,9 @@ class Ground(hr.World):
 
 def test_a_world_of_ones_own_is_driven_through():
     sensor = hr.Sensor.named("vlp-16")
-    standing = hr.Trajectory.standing(hr.Pose.from_xyz_rpy((0, 0, 2)), 0.25)
+    standing = hr.Trajectory.standing(hr.Pose.from_xyz_rpy((0, 0, 1.5)), 0.25)
     sweeps = list(hr.simulate(Ground(), sensor, standing, noise=False))
     assert len(sweeps) == 2
     points = np.concatenate([sweep.points() for sweep in sweeps])
     assert len(points) == sum(int((sweep.beams.direction[:, 2] < 0).sum()) for sweep in sweeps)
-    np.testing.assert_allclose(points[:, 2], 0, atol=1e-5)  # float32 ranges to 115 m, at 1 degree: 1e-7
+    np.testing.assert_allclose(points[:, 2], 0, atol=1e-5)  # float32 near 86 m steps by 8e-6 m, at 1 degree
