@@ -24,9 +24,9 @@ from hedgerow.sensor import Sensor
 from hedgerow.world import World, is_world, load_world
 
 if TYPE_CHECKING:
+    from hedgerow.base.progress import Report
     from hedgerow.io.source import LogSource
     from hedgerow.pulse.receiver import BeamSettings
-    from hedgerow.scenes.file.build import Stages
     from hedgerow.scenes.site import ScenePlan
 
 Kind = Literal["log", "learned world", "scene", "sensor", "trajectory"]
@@ -158,7 +158,7 @@ class Place:
         sensor: Sensor | None = None,
         *,
         settings: "BeamSettings | None" = None,
-        progress: "Stages | None" = None,
+        progress: "Report | None" = None,
     ) -> Opened:
         """Build the scene at the wavelength of a sensor, or load the learned world."""
         start_s = time.perf_counter()
@@ -197,7 +197,7 @@ def open_place(
 
 
 def open_simulated(
-    given: str | Path, verb: str, sensor: Sensor | None, progress: "Stages | None" = None
+    given: str | Path, verb: str, sensor: Sensor | None, progress: "Report | None" = None
 ) -> "LogSource | World":
     """Open what a real log is compared with: a simulated log, a learned world, or a scene seen by that sensor."""
     if require_kind(given, ("log", *PLACES), verb) == "log":

@@ -112,7 +112,7 @@ def stage_bar(console: "Console | None" = None) -> Generator[Callable[[str, int,
 
 
 Report = Callable[[str, int, int], object]
-"""Called with the name of the stage, the number of beams done, and the number of all beams."""
+"""Called with the name of the stage, how much of it is done, and how much there is (beams, sweeps, objects)."""
 
 
 @dataclass(slots=True)
