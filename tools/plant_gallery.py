@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from hedgerow.base.atomic import atomic_file
-from hedgerow.scenes.mesh import Piece, n_triangles
+from hedgerow.scenes.mesh import MeshPart, count_triangles
 from hedgerow.scenes.plants import PLANTS
 from hedgerow.scenes.terrain import Terrain
 from hedgerow.view.render import named_colours, picture
@@ -33,26 +33,26 @@ PANELS = (
 )
 
 
-def scene_of(*pieces: Piece) -> Scene:
-    """Make a scene of some pieces."""
+def scene_of(*parts: MeshPart) -> Scene:
+    """Make a scene of some parts."""
     scene = Scene()
-    for piece in pieces:
-        scene.add_mesh(*piece.mesh, label=LABELS[piece.label])
+    for part in parts:
+        scene.add_mesh(*part.mesh, label=LABELS[part.label])
     return scene
 
 
 def portrait(name: str, values: dict, width_px: int, height_px: int, samples: int):
     """One plant on bare ground."""
-    pieces = PLANTS[name].grow(1, **values)
-    print(f"{name} {values}: {n_triangles(pieces):,} triangles")
-    vertices = np.concatenate([piece.mesh.vertices_m for piece in pieces])
+    parts = PLANTS[name].grow(1, **values)
+    print(f"{name} {values}: {count_triangles(parts):,} triangles")
+    vertices = np.concatenate([part.mesh.vertices_m for part in parts])
     middle = (vertices.min(axis=0) + vertices.max(axis=0)) / 2
     half = np.abs(vertices - middle).max(axis=0)
     fov_deg = 40.0
     tan = np.tan(np.radians(fov_deg) / 2)
     away = 1.08 * max(half[:2].max() / tan, half[2] / (tan * height_px / width_px)) + 0.6 * half[:2].min()
     eye = middle + away * np.array([-0.85, -0.5, 0.22])
-    scene = scene_of(*pieces, *Terrain.flat((3000, 3000)).pieces())
+    scene = scene_of(*parts, *Terrain.flat((3000, 3000)).parts())
     size = {"width_px": width_px, "height_px": height_px, "fov_deg": fov_deg}
     return picture(scene, eye, middle, **size, colours=COLOURS, samples=samples)
 
@@ -63,7 +63,7 @@ def meadow(width_px: int, height_px: int, samples: int):
     path = np.array([(x, 3 * np.sin(x / 14)) for x in np.arange(-60, 61, 2.0)])
     ground = Terrain.from_noise(5, (120, 120), relief_m=5, wavelength_m=45, spacing_m=0.125)
     ground = ground.with_trail(path, 2.6, shoulder_m=1.2, rut_depth_m=0.08, rut_width_m=0.5)
-    scene = scene_of(*ground.pieces())
+    scene = scene_of(*ground.parts())
     grass = scene_of(*PLANTS["blade-grass"].grow(2, side_m=1.5, density_per_m2=450.0, height_m=0.4))
     x, y = (each.ravel() for each in np.meshgrid(np.arange(-48, 49, 1.5), np.arange(-48, 49, 1.5)))
     far = np.abs(y - 3 * np.sin(x / 14)) > 2.1

@@ -55,6 +55,6 @@ def test_blades_stand_on_their_feet_and_do_not_rise_above_their_height():
 
 def test_joined_meshes_keep_their_triangles():
     one, two = shapes.box((0, 0, 0), (1, 1, 1)), shapes.rectangle((5, 0, 0), (1, 0, 0), (0, 2, 0))
-    both = shapes.joined(one, two.moved((0, 0, 7)))
+    both = shapes.join_meshes(one, two.moved((0, 0, 7)))
     assert area(both) == pytest.approx(8)
     assert both.vertices_m[both.triangles[-1], 2].tolist() == [7, 7, 7]

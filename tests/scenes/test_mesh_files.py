@@ -11,8 +11,8 @@ from scene_texts import write_scene
 
 from hedgerow.errors import FileError
 from hedgerow.log import Beams
+from hedgerow.scenes.file.placeables import read_mesh
 from hedgerow.scenes.file.schema import MeshSpec, PartSpec
-from hedgerow.scenes.file.stock import read_mesh
 from hedgerow.scenes.site import load_site
 
 AT = [trimesh.transformations.translation_matrix([4.0 * i, 0, 0]) for i in range(5)]
@@ -45,11 +45,11 @@ def glb(folder):
 
 
 def test_a_glb_keeps_its_instances(tmp_path):
-    parts = {part.piece.label: part for part in read_mesh(glb(tmp_path), _spec())}
-    assert {name: len(part.places) for name, part in parts.items()} == {"car": 1, "other-vehicle": 5}
-    assert len(parts["other-vehicle"].piece.mesh.triangles) == 320  # an icosphere divided twice: 20 x 4 x 4
+    parts = {placed.part.label: placed for placed in read_mesh(glb(tmp_path), _spec())}
+    assert {name: len(placed.places) for name, placed in parts.items()} == {"car": 1, "other-vehicle": 5}
+    assert len(parts["other-vehicle"].part.mesh.triangles) == 320  # an icosphere divided twice: 20 x 4 x 4
     assert_allclose(sorted(parts["other-vehicle"].places[:, 0, 3]), [0, 4, 8, 12, 16], atol=1e-6)
-    assert parts["other-vehicle"].piece.material == "rubber"
+    assert parts["other-vehicle"].part.material == "rubber"
 
 
 def _spec(**fields: Any):
@@ -72,8 +72,8 @@ def test_instances_of_a_mesh_file_are_hit_where_they_stand(tmp_path):
 
 def test_units_and_axes_of_a_file_are_turned_into_metres_and_z_up(tmp_path):
     path = glb(tmp_path)
-    part = next(part for part in read_mesh(path, _spec(scale=0.01, up="y")) if part.piece.label == "car")
-    corners = part.piece.mesh.vertices_m @ part.places[0, :3, :3].T
+    placed = next(placed for placed in read_mesh(path, _spec(scale=0.01, up="y")) if placed.part.label == "car")
+    corners = placed.part.mesh.vertices_m @ placed.places[0, :3, :3].T
     assert_allclose(np.ptp(corners, axis=0), [0.02, 0.01, 0.02], atol=1e-9)  # 1 along the file's z is now along -y
 
 
@@ -81,9 +81,9 @@ def test_units_and_axes_of_a_file_are_turned_into_metres_and_z_up(tmp_path):
 def test_other_formats_read_alike(tmp_path, kind):
     path = tmp_path / f"box.{kind}"
     trimesh.creation.box((1, 2, 3)).export(path)
-    (part,) = read_mesh(path, MeshSpec(file=path.name))
-    assert len(part.piece.mesh.triangles) == 12
-    assert_allclose(np.ptp(part.piece.mesh.vertices_m, axis=0), [1, 2, 3], atol=1e-6)
+    (placed,) = read_mesh(path, MeshSpec(file=path.name))
+    assert len(placed.part.mesh.triangles) == 12
+    assert_allclose(np.ptp(placed.part.mesh.vertices_m, axis=0), [1, 2, 3], atol=1e-6)
 
 
 def test_materials_of_an_obj_are_told_apart_by_their_names(tmp_path):
@@ -91,7 +91,7 @@ def test_materials_of_an_obj_are_told_apart_by_their_names(tmp_path):
     lines = ["mtllib a.mtl", "v 0 0 0", "v 1 0 0", "v 0 1 0", "usemtl red", "f 1 2 3", "usemtl blue", "f 1 3 2"]
     (tmp_path / "a.obj").write_text("\n".join(lines))
     spec = MeshSpec(file="a.obj", by_name={"red": PartSpec(material="brick"), "blue": PartSpec(label="pole")})
-    found = {(part.piece.material, part.piece.label) for part in read_mesh(tmp_path / "a.obj", spec)}
+    found = {(placed.part.material, placed.part.label) for placed in read_mesh(tmp_path / "a.obj", spec)}
     assert found == {("brick", "other-object"), ("plain", "pole")}
 
 

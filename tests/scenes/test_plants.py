@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from hedgerow.errors import InputError
-from hedgerow.scenes.mesh import n_triangles
+from hedgerow.scenes.mesh import count_triangles
 from hedgerow.scenes.plants import PLANTS
 from hedgerow.scenes.plants.leaves import areas_m2
 from hedgerow.scenes.plants.woody import WoodyParameters
@@ -14,13 +14,13 @@ WOODY = ("shrub", "broadleaf", "conifer")
 FOLIAGE = {"shrub", "leaves", "needles"}
 
 
-def foliage(pieces):
-    [piece] = [piece for piece in pieces if piece.label in FOLIAGE]
-    return piece.mesh
+def foliage(parts):
+    [part] = [part for part in parts if part.label in FOLIAGE]
+    return part.mesh
 
 
-def extent(pieces):
-    vertices = np.concatenate([piece.mesh.vertices_m for piece in pieces])
+def extent(parts):
+    vertices = np.concatenate([part.mesh.vertices_m for part in parts])
     return vertices.min(axis=0), vertices.max(axis=0)
 
 
@@ -35,7 +35,7 @@ def test_the_leaves_have_the_area_asked_for(name, values):
 
 def test_a_fern_has_the_leaf_area_asked_for():
     [fern] = PLANTS["fern"].grow(0, leaf_area_m2=0.5, fronds=9)
-    rachis = 9 * 10 * 6  # fronds, pieces, triangles of a tube of three sides
+    rachis = 9 * 10 * 6  # fronds, segments, triangles of a tube of three sides
     assert areas_m2(fern.mesh)[rachis:].sum() == pytest.approx(0.5, rel=1e-6)
 
 
@@ -43,13 +43,13 @@ def test_a_fern_has_the_leaf_area_asked_for():
 @pytest.mark.parametrize("name", WOODY)
 def test_a_plant_fills_its_height_and_its_crown_but_no_more(name, shape):
     height, width, base = (2.0, 1.8, 0.4) if name == "shrub" else (9.0, 4.0, 2.5)
-    pieces = PLANTS[name].grow(
+    parts = PLANTS[name].grow(
         3, height_m=height, crown_diameter_m=width, crown_base_m=base, crown_shape=shape, detail=0.3
     )
-    low, high = extent(pieces)
+    low, high = extent(parts)
     assert low[2] >= -0.01  # the rim of a tilted tube
     assert 0.8 * height <= high[2] <= height * 1.001
-    leaves = foliage(pieces).vertices_m
+    leaves = foliage(parts).vertices_m
     reach = np.hypot(leaves[:, 0], leaves[:, 1])
     # Twigs bend and leaves stick out: a seventh beyond the outline at most, and not far less than it.
     assert 0.75 * width / 2 < np.percentile(reach, 99.9) < 1.15 * width / 2
@@ -72,13 +72,13 @@ def test_the_trunk_has_its_diameter_at_breast_height(name):
 
 @pytest.mark.parametrize("name", WOODY)
 def test_detail_changes_the_number_of_triangles_in_proportion(name):
-    fine, coarse = (n_triangles([PLANTS[name].grow(1, detail=detail)[-1]]) for detail in (1.0, 0.1))
+    fine, coarse = (count_triangles([PLANTS[name].grow(1, detail=detail)[-1]]) for detail in (1.0, 0.1))
     assert fine == pytest.approx(10 * coarse, rel=0.01)
 
 
 def test_trees_come_from_twenty_thousand_to_several_hundred_thousand_triangles():
-    assert n_triangles(PLANTS["broadleaf"].grow(0, detail=0.2)) < 30_000
-    assert 300_000 < n_triangles(PLANTS["broadleaf"].grow(0, detail=3.0)) < 400_000
+    assert count_triangles(PLANTS["broadleaf"].grow(0, detail=0.2)) < 30_000
+    assert 300_000 < count_triangles(PLANTS["broadleaf"].grow(0, detail=3.0)) < 400_000
 
 
 @pytest.mark.parametrize("name", sorted(PLANTS))
@@ -111,7 +111,7 @@ def test_a_shrub_on_one_stem_is_bare_below_its_crown():
 
 def test_a_plant_without_leaves_is_wood_alone():
     for name in WOODY:
-        assert {piece.material for piece in PLANTS[name].grow(0, leaf_area_m2=0)} == {"bark"}
+        assert {part.material for part in PLANTS[name].grow(0, leaf_area_m2=0)} == {"bark"}
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from numpy.testing import assert_allclose
 from scipy.spatial import KDTree
 
 from hedgerow.errors import InputError
-from hedgerow.scenes.file.cover import LARGEST_M, cover, grass_patch, merged_patch
-from hedgerow.scenes.file.scatter import Region, scattered, transforms
+from hedgerow.scenes.file.cover import LARGEST_M, cover, grow_patch, merge_patch
+from hedgerow.scenes.file.scatter import Region, draw_places, random_transforms
 from hedgerow.scenes.file.schema import ScatterSpec
-from hedgerow.scenes.mesh import Piece, box
+from hedgerow.scenes.mesh import MeshPart, box
 from hedgerow.scenes.plants import PLANTS
 from hedgerow.scenes.plants.cereal import CerealParameters
 from hedgerow.scenes.plants.grass import BladeGrassParameters
@@ -29,12 +29,12 @@ def region(terrain=FLAT, trail=None, others=(), **fields):
     return Region(ScatterSpec(what="x", **fields), terrain, trail, others)
 
 
-def refuse(field, said):
+def make_error(field, said):
     return InputError(field, f"{said}")
 
 
 def drawn(seed=1, **fields):
-    return scattered(region(**fields), np.random.default_rng(seed), refuse)
+    return draw_places(region(**fields), np.random.default_rng(seed), make_error)
 
 
 def test_density_holds_on_the_allowed_ground_only():
@@ -93,7 +93,7 @@ def test_polygon_distance_in_closed_form():
 
 def test_copies_are_turned_scaled_and_tilted_within_the_rule():
     rule = ScatterSpec(what="x", count=1, scale=[0.5, 2], tilt_deg=10, yaw_deg=[0, 90], sink_m=0.1)
-    places = transforms(np.ones((2000, 3)), rule, np.random.default_rng(0))
+    places = random_transforms(np.ones((2000, 3)), rule, np.random.default_rng(0))
     scale = np.cbrt(np.linalg.det(places[:, :3, :3]))
     assert 0.5 <= scale.min() < 0.51 and 1.99 < scale.max() <= 2  # 2000 draws: as near to the ends for sure
     up = places[:, :3, 2] / scale[:, None]
@@ -106,7 +106,7 @@ def test_copies_are_turned_scaled_and_tilted_within_the_rule():
 def covered(seed=2, density=30.0, terrain=FLAT, trail=None, others=(), variants=3, **fields):
     area = region(terrain, trail, others, density_per_m2=density, **fields)
     parameters = BladeGrassParameters(segments=1, tuft_blades=1)
-    grow = lambda side, rng: grass_patch(BLADES, parameters, side, density, rng)  # noqa: E731
+    grow = lambda side, rng: grow_patch(BLADES, parameters, side, density, rng)  # noqa: E731
     return area, cover(area, density, variants, grow, np.random.default_rng(seed))
 
 
@@ -114,9 +114,9 @@ def feet(done):
     """(N, 3) feet of all plants, copies counted, found again from the meshes: every blade has 4 vertices, 2 below."""
     found = [np.zeros((0, 3))]
     for patch, places in done.placed:
-        low = patch.pieces[0].mesh.vertices_m.reshape(-1, 4, 3)[:, :2].mean(axis=1)
+        low = patch.parts[0].mesh.vertices_m.reshape(-1, 4, 3)[:, :2].mean(axis=1)
         found += [low @ place[:3, :3].T + place[:3, 3] for place in places]
-    found += [piece.mesh.vertices_m.reshape(-1, 4, 3)[:, :2].mean(axis=1) for piece in done.single]
+    found += [part.mesh.vertices_m.reshape(-1, 4, 3)[:, :2].mean(axis=1) for part in done.cut_parts]
     return np.concatenate(found)
 
 
@@ -129,7 +129,7 @@ def test_merged_patches_have_the_rule_s_density():
     uses = np.array([len(places) for _, places in done.placed])
     assert uses.sum() == 80
     assert abs(len(foot) - 30 * 8000) < 5 * np.sqrt(3000 * (uses**2).sum())
-    assert done.single == [] and done.gap_m == 0
+    assert done.cut_parts == [] and done.largest_gap_m == 0
 
 
 def test_a_border_cuts_blade_by_blade():
@@ -137,7 +137,7 @@ def test_a_border_cuts_blade_by_blade():
     foot = feet(done)
     assert (polygon_distance_m(TRIANGLE, foot[:, :2]) >= -1e-9).all()
     assert np.linalg.norm(foot[:, :2], axis=1).min() >= 3 - 1e-9
-    assert done.single
+    assert done.cut_parts
     # Within a metre of the border nothing but cut patches grows, in places of 1.25 m with variants used again: their
     # number has more than Poisson's variance. 20 variants x 4 for about 300 places: 300 x (300 / 80) x 62.5.
     distance = polygon_distance_m(TRIANGLE, foot[:, :2])
@@ -165,14 +165,14 @@ def test_feet_stand_on_rough_ground_within_the_gap(max_gap_m):
     # The gap is taken where grid lines and sides of a square cross; where a side crosses the diagonal of a cell it can
     # be larger by what the cell is folded, which on these hills is below a millimetre.
     assert off.max() <= max_gap_m + 1e-3
-    assert 0 < done.gap_m <= max_gap_m
+    assert 0 < done.largest_gap_m <= max_gap_m
     assert done.placed
 
 
 def test_patches_stay_off_steep_ground():
     _, done = covered(density=20.0, terrain=HILLS, slope_deg=[0, 14], max_gap_m=0.2)
     slope = np.degrees(HILLS.slope_rad(*feet(done)[:, :2].T))
-    assert done.placed and done.single
+    assert done.placed and done.cut_parts
     # Where a square cuts through a cell, a corner of a triangle may be missed: one blade in a thousand, not more.
     assert (slope > 14).mean() < 1e-3
 
@@ -191,24 +191,24 @@ def test_patches_turn_by_quarters_and_stay_upright():
     assert len({tuple(place[0, :2]) for place in places}) == 4
 
 
-def test_dense_things_of_the_user_s_own_are_merged_too():
-    crate = (Piece(box((-0.1, -0.1, 0), (0.1, 0.1, 0.2)), "wood", "pole"),)
+def test_dense_meshes_of_the_user_s_own_are_merged_too():
+    crate = (MeshPart(box((-0.1, -0.1, 0), (0.1, 0.1, 0.2)), "wood", "pole"),)
     rule = ScatterSpec(what="x", density_per_m2=3, scale=[0.5, 1])
-    patch = merged_patch([crate, crate], rule, LARGEST_M, 3.0, np.random.default_rng(0))
+    patch = merge_patch([crate, crate], rule, LARGEST_M, 3.0, np.random.default_rng(0))
     n = len(patch.foot_m)
     assert abs(n - 300) < 5 * np.sqrt(300)  # Poisson
-    assert len(patch.pieces[0].mesh.triangles) == 12 * n
+    assert len(patch.parts[0].mesh.triangles) == 12 * n
     # every copy's vertices lie round its own foot: half a diagonal of the crate is 0.15 m
-    vertices, owner = patch.pieces[0].mesh.vertices_m, patch.plant[0]
+    vertices, owner = patch.parts[0].mesh.vertices_m, patch.plant[0]
     assert np.linalg.norm(vertices[:, :2] - patch.foot_m[owner], axis=1).max() < 0.15
     assert_allclose(vertices[:, 2].min(), 0, atol=1e-12)
 
 
 def test_leaves_and_ears_go_with_their_stem():
     plant = PLANTS["cereal"]
-    patch = grass_patch(plant, CerealParameters(), 2.0, 50.0, np.random.default_rng(0))
+    patch = grow_patch(plant, CerealParameters(), 2.0, 50.0, np.random.default_rng(0))
     assert abs(len(patch.foot_m) - 200) < 5 * np.sqrt(200)  # stems, not leaves; Poisson
-    for piece, owner in zip(patch.pieces, patch.plant, strict=True):
+    for part, owner in zip(patch.parts, patch.plant, strict=True):
         assert owner.min() >= 0 and owner.max() < len(patch.foot_m)
-        away = np.linalg.norm(piece.mesh.vertices_m[:, :2] - patch.foot_m[owner], axis=1)
+        away = np.linalg.norm(part.mesh.vertices_m[:, :2] - patch.foot_m[owner], axis=1)
         assert away.max() < 1.0  # a stem is one metre long

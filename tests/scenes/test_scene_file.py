@@ -135,7 +135,11 @@ def test_a_wrong_field_is_refused_with_its_line(tmp_path, old, new, start):
         ),
         ("at_m = [5, -10]", "at_m = [5, -100]", ", line 55: objects.crates.at_m: lies off the terrain"),
         ("[[-20, 10], [20, 10]]", "[[-20, 10], [90, 10]]", ", line 47: walls.fence.path_m: corner 1, (90, 10), lies"),
-        ("standing_m = [0, 0]", "standing_m = [0, 99]", ", line 78: trajectories.here.follow_terrain: the way leaves"),
+        (
+            "standing_m = [0, 0]",
+            "standing_m = [0, 99]",
+            ", line 78: trajectories.here.follow_terrain: the trajectory leaves",
+        ),
         ("to_m = 50", "from_m = 500", "not valid TOML"),
         ("from_m = 5\n", "from_m = 500\n", ", line 76: trajectories.first.to_m: 50 is not beyond from_m"),
         ("slope_deg = [0, 30]", "spacing_m = 0.1", ", line 70: scatter.grass.spacing_m: copies this dense are merged"),

@@ -65,7 +65,7 @@ def test_flat_ground_is_two_triangles():
     ground = Terrain.flat((30, 20), height_m=1.5)
     assert len(ground.mesh().triangles) == 2
     assert ground.height_m([-15, 3, 15], [-10, 2, 10]).tolist() == [1.5] * 3
-    assert [(piece.material, piece.label) for piece in ground.pieces()] == [("soil", "ground")]
+    assert [(part.material, part.label) for part in ground.parts()] == [("soil", "ground")]
 
 
 def test_a_spacing_that_does_not_fit_is_made_narrower():

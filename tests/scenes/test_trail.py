@@ -41,7 +41,7 @@ def test_the_trail_is_a_piece_of_its_own_of_its_length_times_its_width():
     cut = (
         Terrain.flat((40, 20)).resampled(0.1).with_trail([(-30, -4), (0, -4), (8, 4), (30, 4)], 3.0, material="asphalt")
     )
-    ground, road = cut.pieces()
+    ground, road = cut.parts()
     assert (ground.label, road.label, road.material) == ("ground", "road", "asphalt")
     assert len(ground.mesh.triangles) + len(road.mesh.triangles) == len(cut.mesh().triangles)
     a, b, c = np.moveaxis(road.mesh.vertices_m[road.mesh.triangles][..., :2], 1, 0)
@@ -54,9 +54,10 @@ def test_the_trail_is_a_piece_of_its_own_of_its_length_times_its_width():
 def test_a_second_trail_keeps_the_cover_of_the_first():
     cut = Terrain.flat((40, 20)).resampled(0.2)
     cut = cut.with_trail(ALONG_X, 3.0).with_trail([(0, -20), (0, 20)], 2.0, material="soil", label="trail")
-    assert [piece.label for piece in cut.pieces()] == ["ground", "road", "trail"]
-    assert len(cut.covers) == 3
-    assert cut.with_trail([(5, -20), (5, 20)], 2.0).covers == cut.covers  # a cover that is there is not added again
+    assert [part.label for part in cut.parts()] == ["ground", "road", "trail"]
+    assert len(cut.cover_kinds) == 3
+    again = cut.with_trail([(5, -20), (5, 20)], 2.0)
+    assert again.cover_kinds == cut.cover_kinds  # a cover that is there is not added again
 
 
 @pytest.mark.parametrize(

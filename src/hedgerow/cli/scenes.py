@@ -106,8 +106,8 @@ def _print_site(site: "Site", took_s: float) -> None:
     if site.n_gaussians:
         pairs.append(("Gaussians", f"{site.n_gaussians:,}"))
     pairs.append(("copies", ", ".join(f"{n:,} {name}" for name, n in site.n_copies.items()) or "none"))
-    if site.gap_m:
-        pairs.append(("gap", f"merged patches are off the ground by at most {site.gap_m * 100:.1f} cm"))
+    if site.largest_gap_m:
+        pairs.append(("gap", f"merged patches are off the ground by at most {site.largest_gap_m * 100:.1f} cm"))
     for name, each in site.trajectories.items():
         seconds = (each.end_ns - each.start_ns) * 1e-9
         pairs.append((f"pass {name}", f"{each.length_m:.1f} m in {seconds:.1f} s"))

@@ -132,7 +132,7 @@ def ranges(stand: Stand, n_pulses: int, seed: int, *, sub_rays: int = 9) -> Arra
 def _grown(stand: Stand, rng: np.random.Generator) -> Scene:
     """Grow one such stand, its edge at x = 0."""
     scene = Scene()
-    pieces = PLANTS["cylinder-grass"].grow(
+    parts = PLANTS["cylinder-grass"].grow(
         seed=int(rng.integers(2**32)),
         side_m=DEPTH_M,
         side_y_m=WIDTH_M,
@@ -141,8 +141,8 @@ def _grown(stand: Stand, rng: np.random.Generator) -> Scene:
         height_m=HEIGHT_M,
         sides=16,
     )
-    for piece in pieces:
-        scene.add_mesh(*piece.mesh.moved((DEPTH_M / 2, 0, 0)), reflectance=0.5)
+    for part in parts:
+        scene.add_mesh(*part.mesh.moved((DEPTH_M / 2, 0, 0)), reflectance=0.5)
     return scene
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names and numbers of semantic classes: SemanticKITTI's where it has one, our own from 101 on for finer ones.
 
-Files and pieces say names; returns carry numbers. Every own number folds into one of SemanticKITTI's, so that a log
+Files and mesh parts say names; returns carry numbers. Every own number folds into one of SemanticKITTI's, so that a log
 with finer classes can be compared with a real one.
 """
 
@@ -60,7 +60,7 @@ LABELS: dict[str, Label] = {
     "wall": Label(114, 52, False),
     "target": Label(115, 99, False),
 }
-"""Every class that pieces may name; a scene file may add its own."""
+"""Every class that a mesh part may name; a scene file may add its own."""
 
 
 def numbers_of(labels: Mapping[str, Label]) -> dict[str, int]:

@@ -22,19 +22,19 @@ class Material(StrictParameters):
     """A row of the table of materials."""
 
     about: str = ""
-    """What it is."""
+    """What the material is."""
     source: str = ""
     """Where the figures come from."""
     kind: Literal["lambertian", "retro"] = "lambertian"
-    """Lambertian: brightness falls with the cosine of the incidence angle. Retro: the same at every angle."""
+    """lambertian: brightness falls with the cosine of the incidence angle; retro: it is the same at every angle."""
     wavelength_nm: list[Positive] = Field(min_length=1)
-    """Wavelengths for which the reflectance is known, rising."""
+    """Wavelengths for which the reflectance is known, in rising order."""
     reflectance: list[NotNegative] = Field(min_length=1)
-    """Share of the light sent back at normal incidence, one for each wavelength; above 1 for retro-reflectors."""
+    """Share of light sent back at normal incidence, one number for each wavelength; retro-reflectors may exceed 1."""
     sigma0_m: NotNegative = 0.0
-    """Standard deviation of the range at normal incidence, by roughness."""
+    """Standard deviation of the range at normal incidence, from the roughness of the surface."""
     sigma_a_m: NotNegative = 0.0
-    """How that grows with the incidence angle (Browning 2012 eq. 1)."""
+    """Growth of that standard deviation with the incidence angle (Browning 2012 eq. 1; docs/models.md §2)."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:

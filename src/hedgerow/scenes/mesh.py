@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Meshes of simple things, and Piece: a mesh of one material and one label."""
+"""Meshes: simple shapes as vertices and triangles, and mesh parts, which have a material and a label besides.
+
+Plants, terrain and placeables are tuples of mesh parts. Leaves and blades are many small flat triangles, finer than a
+lidar's beam: that is what vegetation is to a laser.
+"""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -9,24 +13,27 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.base.arrays import Array
 
-# Meshes of simple things: each function returns vertices (V, 3) [m] and triangles (T, 3).
-#
-# Leaves and blades are made of many small flat pieces, finer than a lidar's beam: that is what vegetation is to a
-# laser.
-
 
 class Mesh(NamedTuple):
     """Vertices and triangles."""
 
     vertices_m: Array
+    """(V, 3) [m]."""
     triangles: NDArray[np.int64]
+    """(T, 3) numbers of vertices."""
 
     def moved(self, offset_m: ArrayLike) -> "Mesh":
         """Return the mesh shifted by (3,) metres."""
         return Mesh(self.vertices_m + np.asarray(offset_m, dtype=np.float64), self.triangles)
 
+    def transformed(self, transform: Array) -> "Mesh":
+        """Return the mesh moved by a (4, 4) transform."""
+        if np.array_equal(transform, np.eye(4)):
+            return self
+        return Mesh(self.vertices_m @ transform[:3, :3].T + transform[:3, 3], self.triangles)
 
-def joined(*meshes: Mesh) -> Mesh:
+
+def join_meshes(*meshes: Mesh) -> Mesh:
     """Join meshes into one."""
     offsets = np.cumsum([0, *[len(mesh.vertices_m) for mesh in meshes[:-1]]])
     triangles = [mesh.triangles + offset for mesh, offset in zip(meshes, offsets, strict=True)]
@@ -103,13 +110,8 @@ def blades(foot_m: Array, height_m: Array, width_m: float, rng: np.random.Genera
     return Mesh(vertices, np.concatenate([lower, upper]))
 
 
-# Piece: a mesh of one material and one label. A plant, a terrain or a thing is a tuple of pieces.
-#
-# Materials and labels are names here; a scene turns them into reflectances and numbers when it is loaded.
-
-
-class Piece(NamedTuple):
-    """One mesh, what it is made of and what it is."""
+class MeshPart(NamedTuple):
+    """A mesh of one material and one label; building a scene turns these names into reflectances and numbers."""
 
     mesh: Mesh
     material: str
@@ -118,6 +120,14 @@ class Piece(NamedTuple):
     """Name of the semantic class, for example "leaves"."""
 
 
-def n_triangles(pieces: Iterable[Piece]) -> int:
-    """Count the triangles of some pieces."""
-    return sum(len(piece.mesh.triangles) for piece in pieces)
+def join_parts(parts: Iterable[MeshPart]) -> list[MeshPart]:
+    """Join the parts that have the same material and label."""
+    groups: dict[tuple[str, str], list[Mesh]] = {}
+    for part in parts:
+        groups.setdefault((part.material, part.label), []).append(part.mesh)
+    return [MeshPart(join_meshes(*meshes), *names) for names, meshes in groups.items()]
+
+
+def count_triangles(parts: Iterable[MeshPart]) -> int:
+    """Count the triangles of mesh parts."""
+    return sum(len(part.mesh.triangles) for part in parts)

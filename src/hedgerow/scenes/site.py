@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Site: a scene file made ready to fire at: its scene, ground, labels and named passes.
+"""Site: a scene file made ready to fire at: its scene, ground, labels and named trajectories.
 
-site = load_site("trail")
-log = site.world().fire(sensor.drive(site.trajectories["first"]))
+Three steps lead to it. Read: `read_scene` finds the file, parses it and sets values from outside. Plan: `open_scene`
+checks every field and name, which is quick and needs no sensor. Build: `ScenePlan.build` makes the meshes and search
+trees for one laser wavelength, which takes seconds to minutes. `load_site` does all three.
+
+    site = load_site("trail")
+    log = site.world().fire(sensor.drive(site.trajectories["first"]))
 """
 
 from collections.abc import Mapping
@@ -10,23 +14,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from hedgerow.base.progress import StepProgress
 from hedgerow.errors import InputError
 from hedgerow.frames import Trajectory
 from hedgerow.pulse.receiver import BeamSettings
-from hedgerow.scenes.file.build import Builder, Built, Stages
+from hedgerow.scenes.file.build import Builder, Built
 from hedgerow.scenes.file.read import Source, read_scene
 from hedgerow.scenes.file.references import all_labels, check_references
 from hedgerow.scenes.file.schema import SceneFile
 from hedgerow.scenes.labels import numbers_of, vegetation_of
 from hedgerow.scenes.terrain import Terrain
-from hedgerow.scenes.trail import make_pass
+from hedgerow.scenes.trail import make_trajectory
 from hedgerow.world.pulsed import PhysicsWorld
 from hedgerow.world.scene import Scene
 
 
 @dataclass(frozen=True)
 class Site:
-    """A scene with everything that its file says about it."""
+    """A built scene with everything that its file says about it."""
 
     name: str
     """Name of the scene."""
@@ -41,16 +46,16 @@ class Site:
     vegetation_labels: frozenset[int]
     """Numbers of the classes that a beam may pass in part."""
     trajectories: dict[str, Trajectory]
-    """Named passes of the sensor, T_map_sensor."""
+    """Named trajectories of the sensor, T_map_sensor."""
     n_triangles: int
-    """Triangles with all copies counted."""
+    """Number of triangles, all copies counted."""
     n_gaussians: int
-    """Gaussians of learned worlds with all copies counted."""
+    """Number of Gaussians of learned worlds, all copies counted."""
     n_copies: dict[str, int]
-    """Copies placed by each object and rule; for grass, blades."""
+    """Number of copies that each object and rule placed; for a grass, of blades."""
     source: dict[str, Any]
     """What to build it again from: name or file, seed, wavelength, and what was set from outside."""
-    gap_m: float
+    largest_gap_m: float
     """Largest distance between the foot of a merged patch and the ground, 0 on level ground [m]."""
 
     def world(self, settings: BeamSettings | None = None) -> PhysicsWorld:
@@ -64,16 +69,16 @@ def load_site(
     wavelength_nm: float = 905.0,
     seed: int | None = None,
     set: Mapping[str, Any] | None = None,
-    progress: Stages | None = None,
+    progress: StepProgress | None = None,
 ) -> Site:
-    """Read, check and build a scene.
+    """Read, plan and build a scene.
 
     Args:
         name_or_path: a shipped scene's name, such as "courtyard", or a .toml file.
         wavelength_nm: of the laser; sets the reflectance of every material [nm].
         seed: in the place of the file's: same seed, same scene.
         set: values of fields by dotted path, or of the file's parameters by name; see `read.read_scene`.
-        progress: called with a stage, how much of it is done, and how much there is.
+        progress: called with the name of the step, how much of it is done, and how much there is.
 
     Raises:
         FileError: the file or one of its fields is wrong; names it, with its line.
@@ -84,14 +89,14 @@ def load_site(
 
 @dataclass(frozen=True)
 class ScenePlan:
-    """A scene file, read and checked but not built: that takes seconds to minutes, and needs the laser's colour."""
+    """A scene file, read and checked but not built: building takes seconds to minutes, and needs the wavelength."""
 
     given: str
-    """Name or path, as it was given."""
+    """Name or path of the scene, as it was given."""
     source: Source
-    """The file's text, for errors that point into it."""
+    """The parsed file, for errors that point into it."""
     file: SceneFile
-    """What it says, after all that was set from outside."""
+    """What the file says, after all that was set from outside."""
     changes: dict[str, Any]
     """What was set from outside."""
 
@@ -103,20 +108,20 @@ class ScenePlan:
     def details(self) -> list[tuple[str, str]]:
         """Say what is in the file, as labelled lines; nothing is built."""
         file = self.file
-        things = {"plants": file.plants, "meshes": file.meshes, "shapes": file.shapes, "worlds": file.worlds}
+        placeables = {"plants": file.plants, "meshes": file.meshes, "shapes": file.shapes, "worlds": file.worlds}
         placed = {"objects": file.objects, "scatter": file.scatter, "walls": file.walls}
         return [
             ("Scene", f"{self.source.path}"),
             ("About", file.about),
             ("Sensor", file.sensor),
             ("Trajectories", ", ".join(file.trajectories) or "none"),
-            *((name.capitalize(), ", ".join(table)) for name, table in (things | placed).items() if table),
+            *((name.capitalize(), ", ".join(table)) for name, table in (placeables | placed).items() if table),
             ("Parameters", ", ".join(f"{name} = {value}" for name, value in file.parameters.items()) or "none"),
             ("Seed", str(file.seed)),
             ("More", f"hedgerow scenes {self.given} builds it, counts its triangles and draws it"),
         ]
 
-    def build(self, *, wavelength_nm: float = 905.0, seed: int | None = None, progress: Stages | None = None) -> Site:
+    def build(self, *, wavelength_nm: float = 905.0, seed: int | None = None, progress: StepProgress | None = None) -> Site:
         """Build the scene; arguments and errors as in `load_site`."""
         if not 0 < wavelength_nm < float("inf"):
             raise InputError("wavelength_nm", f"expected a finite number above 0, found {wavelength_nm}")
@@ -124,12 +129,12 @@ class ScenePlan:
         chosen = file.seed if seed is None else seed
         if not 0 <= chosen < 1 << 63:
             raise InputError("seed", f"expected 0 to 2**63 - 1, found {chosen}")
-        say = progress or _silent
-        built = Builder(file, source, wavelength_nm=wavelength_nm, seed=chosen, say=say).build()
-        trajectories = _trajectories(file, source, built)
-        say("building the search trees", 0, 1)
+        report = progress or _report_nothing
+        built = Builder(file, source, wavelength_nm=wavelength_nm, seed=chosen, report=report).build()
+        trajectories = _make_trajectories(file, source, built)
+        report("building the search trees", 0, 1)
         built.scene.build()
-        say("building the search trees", 1, 1)
+        report("building the search trees", 1, 1)
         labels = all_labels(file)
         return Site(
             name=source.name,
@@ -143,27 +148,27 @@ class ScenePlan:
             n_gaussians=built.n_gaussians,
             n_copies=built.n_copies,
             source={"scene": self.given, "seed": chosen, "wavelength_nm": wavelength_nm, "set": self.changes},
-            gap_m=built.gap_m,
+            largest_gap_m=built.largest_gap_m,
         )
 
 
 def open_scene(name_or_path: str | Path, set: Mapping[str, Any] | None = None) -> ScenePlan:
-    """Read and check a scene file without building anything; arguments and errors as in `load_site`."""
+    """Read and check a scene file, without building anything; arguments and errors as in `load_site`."""
     source = read_scene(name_or_path, set)
-    file = source.checked()
+    file = source.check()
     check_references(file, source)
     return ScenePlan(str(name_or_path), source, file, dict(set or {}))
 
 
-def _silent(stage: str, done: int, total: int) -> None:
+def _report_nothing(step: str, done: int, total: int) -> None:
     pass
 
 
-def _trajectories(file: SceneFile, source: Source, built: Built) -> dict[str, Trajectory]:
+def _make_trajectories(file: SceneFile, source: Source, built: Built) -> dict[str, Trajectory]:
     made: dict[str, Trajectory] = {}
     for name, spec in file.trajectories.items():
         try:
-            made[name] = replace(make_pass(spec, built.terrain, built.trail), source=f"{source.name}: {name}")
+            made[name] = replace(make_trajectory(spec, built.terrain, built.trail), source=f"{source.name}: {name}")
         except InputError as error:
             raise source.error(("trajectories", name, error.field), error.said) from None
     return made

@@ -21,7 +21,7 @@ from hedgerow.base import arrays
 from hedgerow.base.arrays import Array
 from hedgerow.errors import InputError
 from hedgerow.scenes import mesh as shapes
-from hedgerow.scenes.mesh import Mesh, Piece
+from hedgerow.scenes.mesh import Mesh, MeshPart
 
 MAX_POINTS = 50_000_000
 """Most grid points; their mesh takes about 4 GB."""
@@ -40,10 +40,10 @@ class Terrain:
     """(ny,) coordinates of the rows, evenly spaced, ascending [m]."""
     z_m: Array
     """(ny, nx) heights [m]."""
-    covers: tuple[tuple[str, str], ...] = (("soil", "ground"),)
+    cover_kinds: tuple[tuple[str, str], ...] = (("soil", "ground"),)
     """Material and label of each kind of cover."""
-    cover: NDArray[np.uint8] | None = None
-    """(2, ny - 1, nx - 1) which cover the lower and the upper triangle of each cell have; None is all the first."""
+    cover_index: NDArray[np.uint8] | None = None
+    """(2, ny - 1, nx - 1) kind of cover of the lower and the upper triangle of each cell; None: all have the first."""
 
     def __post_init__(self) -> None:
         """Check every value once."""
@@ -54,11 +54,13 @@ class Terrain:
         z_m = arrays.as_floats("z_m", self.z_m, (len(self.y_m), len(self.x_m)))
         arrays.require_finite("z_m", z_m)
         object.__setattr__(self, "z_m", arrays.read_only(z_m))
-        if self.cover is not None:
+        if self.cover_index is not None:
             cells = (2, len(self.y_m) - 1, len(self.x_m) - 1)
-            object.__setattr__(self, "cover", arrays.require("cover", self.cover, np.uint8, cells))
-            if self.cover.max() >= len(self.covers):
-                raise InputError("cover", f"names cover {self.cover.max()}, but there are only {len(self.covers)}")
+            index = arrays.require("cover_index", self.cover_index, np.uint8, cells)
+            object.__setattr__(self, "cover_index", index)
+            if index.max() >= len(self.cover_kinds):
+                known = f"there are only {len(self.cover_kinds)} cover_kinds"
+                raise InputError("cover_index", f"names kind {index.max()}, but {known}; add it, or change the index")
 
     @classmethod
     def flat(cls, size_m: tuple[float, float], *, height_m: float = 0.0) -> Self:
@@ -110,14 +112,14 @@ class Terrain:
         spacing_m: float = 0.5,
         middle_m: tuple[float, float] = (0.0, 0.0),
     ) -> Self:
-        """Make hilly ground by adding smooth noise of shorter and shorter wavelengths; see `noise.fractal_noise`.
+        """Make hilly ground by adding smooth noise of shorter and shorter wavelengths; see `fractal_noise`.
 
         Args:
             seed: same seed, same hills.
             relief_m: from the lowest to the highest grid point [m].
             wavelength_m: spacing of the largest hills [m].
             octaves: number of wavelengths, each half the one before.
-            roughness: amplitude of each against the one before, 0 to 1.
+            roughness: amplitude of each wavelength as a share of the one before, 0 to 1.
             size_m, spacing_m, middle_m: as in `from_function`.
         """
 
@@ -194,14 +196,16 @@ class Terrain:
         """Return the whole surface: two triangles per cell, split along the same diagonal everywhere."""
         return shapes.height_field(self.x_m, self.y_m, self.z_m)
 
-    def pieces(self) -> tuple[Piece, ...]:
-        """Return the surface as one piece per cover, all with the same vertices."""
+    def parts(self) -> tuple[MeshPart, ...]:
+        """Return the surface as one mesh part per kind of cover, all with the same vertices."""
         mesh = self.mesh()
-        if self.cover is None:
-            return (Piece(mesh, *self.covers[0]),)
-        cover = self.cover.ravel()
-        parts = [(Mesh(mesh.vertices_m, mesh.triangles[cover == k]), each) for k, each in enumerate(self.covers)]
-        return tuple(Piece(part, *each) for part, each in parts if len(part.triangles))
+        if self.cover_index is None:
+            return (MeshPart(mesh, *self.cover_kinds[0]),)
+        index = self.cover_index.ravel()
+        meshes = [Mesh(mesh.vertices_m, mesh.triangles[index == k]) for k in range(len(self.cover_kinds))]
+        return tuple(
+            MeshPart(each, *kind) for each, kind in zip(meshes, self.cover_kinds, strict=True) if len(each.triangles)
+        )
 
     def draped(self, mesh: Mesh) -> Mesh:
         """Lift every vertex of a mesh made for z = 0 by the height of the ground there."""
@@ -214,11 +218,11 @@ class Terrain:
         return replace(self, x_m=self.x_m + x, y_m=self.y_m + y, z_m=self.z_m + z)
 
     def resampled(self, spacing_m: float) -> Self:
-        """Return the same ground on another grid, all of it with the first cover."""
+        """Return the same ground on another grid, all of it with the first kind of cover."""
         low_x, low_y, high_x, high_y = self.bounds_m
         size, middle = (high_x - low_x, high_y - low_y), ((low_x + high_x) / 2, (low_y + high_y) / 2)
         fine = type(self).from_function(self._height_within, size, spacing_m=spacing_m, middle_m=middle)
-        return replace(fine, covers=self.covers[:1])
+        return replace(fine, cover_kinds=self.cover_kinds[:1])
 
     def with_trail(self, path_m: ArrayLike, width_m: float, **how: Any) -> "Terrain":
         """Return the terrain with a road or trail cut into it; see `trail.cut_trail` for the options."""
@@ -270,23 +274,23 @@ def _require_even(name: str, values: Array) -> None:
         raise InputError(name, "is not ascending in even steps")
 
 
-# Smooth noise over the plane (Perlin's gradient noise, summed over octaves), the same for the same seed anywhere.
-#
-# The gradients come from a hash of seed, octave and lattice point, not from a stream of random numbers, so a larger or
-# finer grid shows the same hills.
-
-
 def fractal_noise(
     x_m: Array, y_m: Array, seed: int, *, wavelength_m: float, octaves: int = 5, roughness: float = 0.45
 ) -> Array:
-    """Return noise at places of any shape, mean 0, the largest octave of amplitude about 0.5.
+    """Return smooth noise at places of any shape: Perlin's gradient noise, summed over octaves.
+
+    The gradients come from a hash of seed, octave and lattice point, not from a stream of random numbers, so a larger
+    or finer grid shows the same hills.
 
     Args:
         x_m, y_m: places [m].
         seed: 0 to 2⁶⁴ - 1.
         wavelength_m: lattice spacing of the first octave [m].
         octaves: how many, 1 to 16, each of half the wavelength of the one before.
-        roughness: amplitude of each octave against the one before, 0 to 1.
+        roughness: amplitude of each octave as a share of the one before, 0 to 1.
+
+    Returns:
+        Noise of mean 0; the largest octave has an amplitude of about 0.5.
 
     Raises:
         InputError: an argument is out of bounds.

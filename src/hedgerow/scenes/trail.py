@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trails: lines over the ground, cut into a terrain, and the drives along them."""
+"""Lines over the ground: how they run (`Polyline`), a trail cut along one, and the sensor's trajectory along one.
+
+A trail is levelled across, smoothed along, sunk or raised, and has wheel ruts if wanted.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,14 +17,11 @@ from hedgerow.base import arrays, rotation
 from hedgerow.base.arrays import Array
 from hedgerow.errors import InputError
 from hedgerow.frames import Trajectory
-from hedgerow.scenes.file.schema import PassSpec
+from hedgerow.scenes.file.schema import ArcSpec, TrajectorySpec
 from hedgerow.scenes.terrain import Terrain
 
 if TYPE_CHECKING:
     from scipy.spatial import KDTree
-
-
-# Cut a road or trail into a terrain: levelled across, smoothed along, sunk or raised, with wheel ruts if wanted.
 
 
 def cut_trail(
@@ -61,7 +61,7 @@ def cut_trail(
     if len(path) < 2 or not np.hypot(*np.diff(path, axis=0).T).all():
         raise InputError("path_m", "expected at least 2 points, and no point twice in a row")
     _require_sizes(terrain, width_m, shoulder_m, smooth_m, rut_depth_m, rut_width_m)
-    beside, along = _beside_and_along(terrain, path, width_m / 2 + shoulder_m)
+    beside, along = _distances(terrain, path, width_m / 2 + shoulder_m)
     ground = terrain.z_m
     bed = _bed(terrain, path, along, smooth_m) if levelled else ground
     blend = np.clip((width_m / 2 + shoulder_m - beside) / max(shoulder_m, 1e-9), 0, 1)
@@ -70,7 +70,7 @@ def cut_trail(
     if rut_depth_m:
         across = (beside - rut_gauge_m / 2) / (rut_width_m / 2)
         z = z - rut_depth_m * np.clip(1 - across**2, 0, None)
-    return replace(terrain, z_m=z, **_covered(terrain, beside, width_m / 2, (material, label)))
+    return replace(terrain, z_m=z, **_trail_cover(terrain, beside, width_m / 2, (material, label)))
 
 
 def _require_sizes(
@@ -88,11 +88,11 @@ def _require_sizes(
             raise InputError(name, f"expected 0 or more, found {value:g}")
 
 
-def _beside_and_along(terrain: Terrain, path: Array, reach_m: float) -> tuple[Array, Array]:
-    """For every grid point: distance from the path, inf beyond reach, and the nearest point's way along it [m]."""
+def _distances(terrain: Terrain, path: Array, reach_m: float) -> tuple[Array, Array]:
+    """Distance of every grid point from the path, inf beyond reach, and how far along it the nearest point is [m]."""
     beside: Array = np.full(terrain.z_m.shape, np.inf)
     along: Array = np.zeros(terrain.z_m.shape)
-    way = 0.0
+    before = 0.0
     for start, end in pairwise(path):
         length = float(np.hypot(*(end - start)))
         low, high = np.minimum(start, end) - reach_m, np.maximum(start, end) + reach_m
@@ -105,37 +105,35 @@ def _beside_and_along(terrain: Terrain, path: Array, reach_m: float) -> tuple[Ar
         distance = np.hypot(x - t * ahead[0], y - t * ahead[1])
         nearer = (distance < beside[rows, columns]) & (distance <= reach_m)
         beside[rows, columns][nearer] = distance[nearer]
-        along[rows, columns][nearer] = way + t[nearer]
-        way += length
+        along[rows, columns][nearer] = before + t[nearer]
+        before += length
     return beside, along
 
 
 def _bed(terrain: Terrain, path: Array, along: Array, smooth_m: float) -> Array:
-    """Height of the middle line, smoothed, at the way of each grid point."""
+    """Height of the middle line, smoothed, at the point of it nearest to each grid point."""
     from scipy import ndimage
 
-    ways: Array = np.concatenate([[0], np.cumsum(np.hypot(*np.diff(path, axis=0).T))])
+    corners: Array = np.concatenate([[0], np.cumsum(np.hypot(*np.diff(path, axis=0).T))])
     step = min(terrain.spacing_m)
-    fine: Array = np.linspace(0, float(ways[-1]), max(2, int(np.ceil(ways[-1] / step)) + 1))
+    fine: Array = np.linspace(0, float(corners[-1]), max(2, int(np.ceil(corners[-1] / step)) + 1))
     low_x, low_y, high_x, high_y = terrain.bounds_m  # a path may begin outside: the border's height goes on
-    x: Array = np.clip(np.interp(fine, ways, path[:, 0]), low_x, high_x)
-    y: Array = np.clip(np.interp(fine, ways, path[:, 1]), low_y, high_y)
+    x: Array = np.clip(np.interp(fine, corners, path[:, 0]), low_x, high_x)
+    y: Array = np.clip(np.interp(fine, corners, path[:, 1]), low_y, high_y)
     height: Array = ndimage.gaussian_filter1d(terrain.height_m(x, y), smooth_m / (fine[1] - fine[0]), mode="nearest")
     return np.interp(along, fine, height)
 
 
-def _covered(terrain: Terrain, beside: Array, half_m: float, cover: tuple[str, str]) -> dict[str, object]:
-    """Give the triangles whose corners lie within half the width, on average, the trail's cover."""
-    covers = terrain.covers if cover in terrain.covers else (*terrain.covers, cover)
+def _trail_cover(terrain: Terrain, beside: Array, half_m: float, kind: tuple[str, str]) -> dict[str, object]:
+    """Give the triangles whose corners lie within half the width, on average, the trail's kind of cover."""
+    kinds = terrain.cover_kinds if kind in terrain.cover_kinds else (*terrain.cover_kinds, kind)
     b = np.minimum(beside, 2 * half_m)  # inf would spoil the mean at the edge
     lower = (b[:-1, :-1] + b[:-1, 1:] + b[1:, :-1]) / 3
     upper = (b[1:, 1:] + b[:-1, 1:] + b[1:, :-1]) / 3
-    cells = np.zeros((2, *lower.shape), dtype=np.uint8) if terrain.cover is None else terrain.cover.copy()
-    cells[np.stack([lower, upper]) <= half_m] = covers.index(cover)
-    return {"covers": covers, "cover": cells}
-
-
-# Lines in the plane: trails and ways of the sensor, smooth through their corners, with distances to them.
+    old = terrain.cover_index
+    index = np.zeros((2, *lower.shape), dtype=np.uint8) if old is None else old.copy()
+    index[np.stack([lower, upper]) <= half_m] = kinds.index(kind)
+    return {"cover_kinds": kinds, "cover_index": index}
 
 
 class Polyline:
@@ -146,36 +144,36 @@ class Polyline:
 
         Args:
             corners_m: (P, 2) corners [m].
-            smooth: whether it is a cubic spline through the corners (by way) or straight between them.
+            smooth: whether it is a cubic spline through the corners (over arc length) or straight between them.
             step_m: distance between its points [m].
         """
         corners = np.asarray(corners_m, dtype=np.float64)
-        way = _way(corners)
-        fine: Array = np.linspace(0, float(way[-1]), max(2, int(np.ceil(way[-1] / step_m)) + 1))
+        along = _arc_lengths(corners)
+        fine: Array = np.linspace(0, float(along[-1]), max(2, int(np.ceil(along[-1] / step_m)) + 1))
         if smooth and len(corners) > 2:
             from scipy.interpolate import CubicSpline
 
-            spline = CubicSpline(way, corners, bc_type="natural")
+            spline = CubicSpline(along, corners, bc_type="natural")
             self.points_m: Array = spline(fine)
         else:
-            fine = np.union1d(fine, way)  # corners stay sharp
-            self.points_m = np.stack([np.interp(fine, way, corners[:, k]) for k in (0, 1)], axis=1)
-        self.way_m = _way(self.points_m)
+            fine = np.union1d(fine, along)  # corners stay sharp
+            self.points_m = np.stack([np.interp(fine, along, corners[:, k]) for k in (0, 1)], axis=1)
+        self.along_m = _arc_lengths(self.points_m)
 
     @property
     def length_m(self) -> float:
-        """Way from end to end [m]."""
-        return float(self.way_m[-1])
+        """Length from end to end [m]."""
+        return float(self.along_m[-1])
 
-    def at(self, way_m: ArrayLike) -> Array:
-        """Return the (N, 2) points after (N,) ways from the start [m]."""
-        way = np.asarray(way_m, dtype=np.float64)
-        return np.stack([np.interp(way, self.way_m, self.points_m[:, k]) for k in (0, 1)], axis=1)
+    def at(self, along_m: ArrayLike) -> Array:
+        """Return the (N, 2) points at (N,) distances along the line from its start [m]."""
+        along = np.asarray(along_m, dtype=np.float64)
+        return np.stack([np.interp(along, self.along_m, self.points_m[:, k]) for k in (0, 1)], axis=1)
 
-    def heading_rad(self, way_m: ArrayLike, reach_m: float = 0.5) -> Array:
+    def heading_rad(self, along_m: ArrayLike, reach_m: float = 0.5) -> Array:
         """Return the (N,) directions in which it runs there, over `reach_m` to both sides [rad]."""
-        way = np.asarray(way_m, dtype=np.float64)
-        ahead = self.at(np.minimum(way + reach_m, self.length_m)) - self.at(np.maximum(way - reach_m, 0))
+        along = np.asarray(along_m, dtype=np.float64)
+        ahead = self.at(np.minimum(along + reach_m, self.length_m)) - self.at(np.maximum(along - reach_m, 0))
         return np.arctan2(ahead[:, 1], ahead[:, 0])
 
     def distance_m(self, xy_m: Array) -> Array:
@@ -196,7 +194,7 @@ class Polyline:
         return KDTree(self.points_m)
 
 
-def _way(points: Array) -> Array:
+def _arc_lengths(points: Array) -> Array:
     return np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))])
 
 
@@ -221,16 +219,13 @@ def polygon_distance_m(corners_m: Sequence[Sequence[float]], xy_m: Array) -> Arr
     return np.where(inside, nearest, -nearest)
 
 
-# Passes: trajectories of the sensor from the few figures of a scene file.
-
-
 _STEP_M = 0.5
 _WHEELBASE_M = 3.0
 """The vehicle evens out the ground over this length."""
 
 
-def make_pass(spec: PassSpec, terrain: Terrain, trail: Polyline | None) -> Trajectory:
-    """Make the trajectory of a pass.
+def make_trajectory(spec: TrajectorySpec, terrain: Terrain, trail: Polyline | None) -> Trajectory:
+    """Make a trajectory of the sensor, T_map_sensor, from the few fields of a scene file.
 
     Raises:
         InputError: it leaves the terrain or has no length; names the field.
@@ -240,32 +235,35 @@ def make_pass(spec: PassSpec, terrain: Terrain, trail: Polyline | None) -> Traje
         yaw = np.full(2, np.radians(spec.yaw_deg))
         return _trajectory(np.array([0.0, spec.duration_s]), xy, yaw, spec, terrain)
     if spec.arc is not None:
-        arc = spec.arc
-        bearing = np.radians(np.linspace(arc.from_deg, arc.to_deg, arc.n_poses))
-        xy = arc.centre_m + arc.radius_m * np.stack([np.cos(bearing), np.sin(bearing)], axis=1)
-        step_s = arc.radius_m * abs(bearing[1] - bearing[0]) / spec.speed_mps
-        if step_s == 0:
-            raise InputError("arc", "from_deg and to_deg are the same; expected an angle between them")
-        return _trajectory(step_s * np.arange(len(xy)), xy, bearing + np.pi, spec, terrain)
+        return _arc_trajectory(spec.arc, spec, terrain)
     line = trail if spec.waypoints_m is None else Polyline(spec.waypoints_m, smooth=spec.smooth)
     if line is None:
         raise InputError("along_trail", "the scene has no trail")
     end_m = min(line.length_m, spec.to_m or np.inf)
     if end_m <= spec.from_m:
-        raise InputError("from_m", f"the way is only {line.length_m:.1f} m long")
-    way = np.linspace(spec.from_m, end_m, max(2, int(np.ceil((end_m - spec.from_m) / _STEP_M)) + 1))
-    yaw = np.unwrap(line.heading_rad(way))
-    xy = line.at(way) + spec.offset_m * np.stack([-np.sin(yaw), np.cos(yaw)], axis=1)
-    return _trajectory((way - way[0]) / spec.speed_mps, xy, yaw, spec, terrain)
+        raise InputError("from_m", f"the line is only {line.length_m:.1f} m long")
+    along = np.linspace(spec.from_m, end_m, max(2, int(np.ceil((end_m - spec.from_m) / _STEP_M)) + 1))
+    yaw = np.unwrap(line.heading_rad(along))
+    xy = line.at(along) + spec.offset_m * np.stack([-np.sin(yaw), np.cos(yaw)], axis=1)
+    return _trajectory((along - along[0]) / spec.speed_mps, xy, yaw, spec, terrain)
 
 
-def _trajectory(time_s: Array, xy: Array, yaw: Array, spec: PassSpec, terrain: Terrain) -> Trajectory:
+def _arc_trajectory(arc: ArcSpec, spec: TrajectorySpec, terrain: Terrain) -> Trajectory:
+    bearing = np.radians(np.linspace(arc.from_deg, arc.to_deg, arc.n_poses))
+    xy = arc.centre_m + arc.radius_m * np.stack([np.cos(bearing), np.sin(bearing)], axis=1)
+    step_s = arc.radius_m * abs(bearing[1] - bearing[0]) / spec.speed_mps
+    if step_s == 0:
+        raise InputError("arc", "from_deg and to_deg are the same; expected an angle between them")
+    return _trajectory(step_s * np.arange(len(xy)), xy, bearing + np.pi, spec, terrain)
+
+
+def _trajectory(time_s: Array, xy: Array, yaw: Array, spec: TrajectorySpec, terrain: Terrain) -> Trajectory:
     z, pitch = np.full(len(xy), spec.height_m), np.zeros(len(xy))
     if spec.follow_terrain:
         outside = ~terrain.contains(*xy.T)
         if outside.any():
             x, y = xy[np.flatnonzero(outside)[0]]
-            raise InputError("follow_terrain", f"the way leaves the terrain at ({x:.1f}, {y:.1f})")
+            raise InputError("follow_terrain", f"the trajectory leaves the terrain at ({x:.1f}, {y:.1f})")
         ground, slope = _under_wheels(terrain, xy, yaw)
         z = z + ground
         pitch = -np.arctan(slope) if spec.pitch else pitch  # REP 103: a positive pitch looks down

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Build a scene from a checked scene file: ground, walls, objects one by one, then the scatter rules in their order."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -9,14 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.base.arrays import Array
-from hedgerow.errors import FileError, InputError
-from hedgerow.scenes.file.cover import Covered, Grow, cover, grass_patch, joined_pieces, merged_patch
+from hedgerow.base.progress import StepProgress
+from hedgerow.errors import InputError
+from hedgerow.scenes.file.cover import GroundCover, Grow, cover, grow_patch, merge_patch
+from hedgerow.scenes.file.placeables import Appearance, Placeable, PlaceableWorld, make_placeable, named_rng
 from hedgerow.scenes.file.read import Source
 from hedgerow.scenes.file.references import all_labels, all_materials, check_patch_rules
-from hedgerow.scenes.file.scatter import Region, scattered, transforms
+from hedgerow.scenes.file.scatter import Region, draw_places, random_transforms
 from hedgerow.scenes.file.schema import ObjectSpec, ScatterSpec, SceneFile, WallSpec
-from hedgerow.scenes.file.stock import LearnedThing, Looks, Thing, make_thing, named_rng
-from hedgerow.scenes.mesh import Mesh, Piece, joined, n_triangles
+from hedgerow.scenes.mesh import Mesh, MeshPart, count_triangles, join_meshes, join_parts
 from hedgerow.scenes.plants import PLANTS
 from hedgerow.scenes.plants.grass import PatchParameters
 from hedgerow.scenes.plants.plant import Plant
@@ -24,13 +24,12 @@ from hedgerow.scenes.terrain import Terrain
 from hedgerow.scenes.trail import Polyline
 from hedgerow.world.scene import Scene
 
-Stages = Callable[[str, int, int], object]
-"""Called with a stage, how much of it is done, and how much there is."""
-
 MERGED_FROM_PER_M2 = 1.0
-"""Copies this dense are merged into patches, if they are light."""
+"""Copies at least this dense are merged into patches, if they are light."""
 LIGHT_TRIANGLES = 500
-"""Heavier things are placed one by one however dense: cut at borders, they would fill the memory."""
+"""Placeables with more triangles are placed one by one however dense: cut at borders, they would fill the memory."""
+_TRAIL_STEP_M = 1.0
+"""Distance between the points of the line along which a trail is cut."""
 
 
 @dataclass
@@ -40,22 +39,23 @@ class Built:
     scene: Scene
     terrain: Terrain
     trail: Polyline | None
+    """Middle line of the trail, if there is one."""
     n_copies: dict[str, int] = field(default_factory=dict[str, int])
     """Copies placed by each object and rule; for grass, blades."""
     n_gaussians: int = 0
-    gap_m: float = 0.0
+    largest_gap_m: float = 0.0
     """Largest distance between a merged patch's foot and the ground [m]."""
 
 
 class Builder:
-    """Builds one scene."""
+    """Builds one scene: ground, walls and objects, then rule after rule, each knowing what stands already."""
 
-    def __init__(self, file: SceneFile, source: Source, *, wavelength_nm: float, seed: int, say: Stages) -> None:
+    def __init__(self, file: SceneFile, source: Source, *, wavelength_nm: float, seed: int, report: StepProgress) -> None:
         """Prepare; nothing is made yet."""
-        self._file, self._source, self._seed, self._say = file, source, seed, say
-        self._looks = Looks(all_materials(file), all_labels(file), wavelength_nm)
-        self._things: dict[str, Thing] = {}
-        self._feet: dict[str, Array] = {}
+        self._file, self._source, self._seed, self._report = file, source, seed, report
+        self._appearance = Appearance(all_materials(file), all_labels(file), wavelength_nm)
+        self._placeables: dict[str, Placeable] = {}
+        self._feet: dict[str, Array] = {}  # (N, 2) of what each object and rule has placed
 
     def build(self) -> Built:
         """Build the scene.
@@ -64,7 +64,7 @@ class Builder:
             FileError: something does not fit; names the field.
         """
         file = self._file
-        terrain, trail = self._ground()
+        terrain, trail = make_trail(file, self._source, make_terrain(file, self._source, self._seed))
         low_x, low_y, high_x, high_y = terrain.bounds_m
         middle = np.rint([(low_x + high_x) / 2, (low_y + high_y) / 2, float(terrain.z_m.mean())])
         self._built = Built(Scene(middle), terrain, trail)
@@ -72,20 +72,15 @@ class Builder:
         merged = {name: grass[name] or self._is_dense(rule) for name, rule in file.scatter.items()}
         check_patch_rules(file, self._source, merged, grass)
         total = 1 + len(file.walls) + len(file.objects) + len(file.scatter)
-        for piece in terrain.pieces():
-            self._looks.add(self._built.scene, piece)
+        for part in terrain.parts():
+            self._appearance.add(self._built.scene, part)
         steps = [(self._add_wall, name) for name in file.walls] + [(self._add_object, name) for name in file.objects]
         steps += [(self._cover if merged[name] else self._scatter, name) for name in file.scatter]
         for done, (step, name) in enumerate(steps, start=1):
-            self._say("building the scene", done, total)
+            self._report("building the scene", done, total)
             step(name)
-        self._say("building the scene", total, total)
+        self._report("building the scene", total, total)
         return self._built
-
-    def _ground(self) -> tuple[Terrain, Polyline | None]:
-
-        terrain = make_terrain(self._file, self._source, self._seed)
-        return make_trail(self._file, self._source, terrain)
 
     def _grass(self, rule: ScatterSpec) -> PatchParameters | None:
         """Parameters of the rule's plant if that is a grass, which fills a patch by itself."""
@@ -96,28 +91,28 @@ class Builder:
     def _is_dense(self, rule: ScatterSpec) -> bool:
         if rule.what in self._file.worlds or (rule.density_per_m2 or 0) < MERGED_FROM_PER_M2:
             return False
-        return max(n_triangles(pieces) for pieces in self._thing(rule.what).pieces) <= LIGHT_TRIANGLES
+        return max(count_triangles(parts) for parts in self._placeable(rule.what).parts) <= LIGHT_TRIANGLES
 
-    def _thing(self, name: str) -> Thing:
-        if name not in self._things:
-            spec = self._file.things()[name]
-            self._things[name] = make_thing(name, spec, self._source, self._looks, self._seed)
-        return self._things[name]
+    def _placeable(self, name: str) -> Placeable:
+        if name not in self._placeables:
+            spec = self._file.placeables()[name]
+            self._placeables[name] = make_placeable(name, spec, self._source, self._appearance, self._seed)
+        return self._placeables[name]
 
     def _add_wall(self, name: str) -> None:
         spec = self._file.walls[name]
         try:
             mesh = wall_mesh(spec, self._built.terrain)
         except InputError as error:
-            raise self._refusal(("walls", name), error) from None
-        self._looks.add(self._built.scene, Piece(mesh, spec.material, spec.label), spec.permeability)
+            raise self._source.error(("walls", name, error.field), error.said) from None
+        self._appearance.add(self._built.scene, MeshPart(mesh, spec.material, spec.label), spec.permeability)
 
     def _add_object(self, name: str) -> None:
-        spec, thing = self._file.objects[name], self._thing(self._file.objects[name].what)
-        places = self._object_places(name, spec)
-        n = len(thing.scenes)
+        spec = self._file.objects[name]
+        placeable, places = self._placeable(spec.what), self._object_places(name, spec)
+        n = len(placeable.scenes)
         variant = np.arange(len(places)) % n if spec.variant is None else np.full(len(places), spec.variant)
-        self._place(thing, places, variant)
+        self._place(placeable, places, variant)
         self._feet[name] = places[:, :2, 3]
         self._built.n_copies[name] = len(places)
 
@@ -145,10 +140,10 @@ class Builder:
 
     def _scatter(self, name: str) -> None:
         region, rng = self._region(name), named_rng(self._seed, name)
-        xy = scattered(region, rng, lambda field, said: self._source.error(("scatter", name, field), said))
+        xy = draw_places(region, rng, lambda field, said: self._source.error(("scatter", name, field), said))
         feet = np.column_stack([xy, self._built.terrain.height_m(*xy.T)])
-        thing = self._thing(region.rule.what)
-        self._place(thing, transforms(feet, region.rule, rng), rng.integers(0, len(thing.scenes), len(xy)))
+        placeable, places = self._placeable(region.rule.what), random_transforms(feet, region.rule, rng)
+        self._place(placeable, places, rng.integers(0, len(placeable.scenes), len(xy)))
         self._feet[name] = xy
         self._built.n_copies[name] = len(xy)
 
@@ -157,54 +152,45 @@ class Builder:
         rule, plant = region.rule, self._file.plants.get(region.rule.what)
         density = rule.density_per_m2 or (rule.count or 0) / max(region.box_area_m2, 1e-9)
         parameters = self._grass(rule)
-        grow = self._merged(rule, density)
+        grow = self._grow_merged(rule, density)
         if parameters is not None and plant is not None:
-            grow = _of_grass(PLANTS[plant.kind], parameters, density)
+            grow = _grow_grass(PLANTS[plant.kind], parameters, density)
         covered = cover(region, density, 3 if plant is None else plant.variants, grow, rng)
-        self._add_covered(covered, self._thing(rule.what).permeability if parameters is None else 0.0)
+        self._add_cover(covered, self._placeable(rule.what).permeability if parameters is None else 0.0)
         self._feet[name] = np.zeros((0, 2))
         self._built.n_copies[name] = covered.n_plants
-        self._built.gap_m = max(self._built.gap_m, covered.gap_m)
+        self._built.largest_gap_m = max(self._built.largest_gap_m, covered.largest_gap_m)
 
-    def _merged(self, rule: ScatterSpec, density: float) -> Grow:
-        return lambda side_m, rng: merged_patch(self._thing(rule.what).pieces, rule, side_m, density, rng)
+    def _grow_merged(self, rule: ScatterSpec, density: float) -> Grow:
+        return lambda side_m, rng: merge_patch(self._placeable(rule.what).parts, rule, side_m, density, rng)
 
-    def _add_covered(self, covered: Covered, permeability: float) -> None:
+    def _add_cover(self, covered: GroundCover, permeability: float) -> None:
         for patch, places in covered.placed:
-            self._built.scene.place(self._looks.scene(patch.pieces, permeability), places)
-        for piece in joined_pieces(covered.single):
-            self._looks.add(self._built.scene, piece, permeability)
+            self._built.scene.place(self._appearance.make_scene(patch.parts, permeability), places)
+        for part in join_parts(covered.cut_parts):
+            self._appearance.add(self._built.scene, part, permeability)
 
-    def _place(self, thing: Thing, places: Array, variant: NDArray[np.int64]) -> None:
-        for k, scene in enumerate(thing.scenes):
+    def _place(self, placeable: Placeable, places: Array, variant: NDArray[np.int64]) -> None:
+        for k, scene in enumerate(placeable.scenes):
             if (variant == k).any():
                 self._built.scene.place(scene, places[variant == k])
-        if isinstance(thing, LearnedThing):
-            self._built.n_gaussians += thing.n_gaussians * len(places)
-
-    def _refusal(self, place: tuple[str, ...], error: InputError) -> FileError:
-        return self._source.error((*place, error.field), error.said)
+        if isinstance(placeable, PlaceableWorld):
+            self._built.n_gaussians += placeable.n_gaussians * len(places)
 
 
-def _of_grass(plant: Plant, parameters: PatchParameters, density_per_m2: float) -> Grow:
-    return lambda side_m, rng: grass_patch(plant, parameters, side_m, density_per_m2, rng)
-
-
-# Make the ground of a scene file: its terrain, with the trail cut into it.
-
-
-_TRAIL_STEP_M = 1.0
+def _grow_grass(plant: Plant, parameters: PatchParameters, density_per_m2: float) -> Grow:
+    return lambda side_m, rng: grow_patch(plant, parameters, side_m, density_per_m2, rng)
 
 
 def make_terrain(file: SceneFile, source: Source, seed: int) -> Terrain:
-    """Make the ground without the trail.
+    """Make the terrain of a scene file, without its trail.
 
     Raises:
-        FileError: a figure or the raster cannot be used; names the field.
+        FileError: a value or the raster cannot be used; names the field.
     """
     spec = file.terrain
     try:
-        terrain = _raw(file, source, seed)
+        terrain = _terrain_of_kind(file, source, seed)
     except InputError as error:
         raise source.error(("terrain", error.field), error.said) from None
     if spec.kind == "raster" and spec.model_fields_set & {"middle_m"}:
@@ -213,14 +199,14 @@ def make_terrain(file: SceneFile, source: Source, seed: int) -> Terrain:
         terrain = terrain.moved((x - (low_x + high_x) / 2, y - (low_y + high_y) / 2, 0))
     if spec.kind != "flat" and spec.height_m:
         terrain = terrain.moved((0, 0, spec.height_m))
-    return replace(terrain, covers=((spec.material, spec.label),))
+    return replace(terrain, cover_kinds=((spec.material, spec.label),))
 
 
 def make_trail(file: SceneFile, source: Source, terrain: Terrain) -> tuple[Terrain, Polyline | None]:
-    """Cut the trail, if there is one.
+    """Cut the trail of a scene file, if it has one, into the terrain; return its middle line too.
 
     Raises:
-        FileError: a figure does not fit the terrain; names the field.
+        FileError: a value does not fit the terrain; names the field.
     """
     spec = file.trail
     if spec is None:
@@ -236,7 +222,7 @@ def make_trail(file: SceneFile, source: Source, terrain: Terrain) -> tuple[Terra
         raise source.error(("trail", error.field), error.said) from None
 
 
-def _raw(file: SceneFile, source: Source, seed: int) -> Terrain:
+def _terrain_of_kind(file: SceneFile, source: Source, seed: int) -> Terrain:
     spec = file.terrain
     if spec.kind == "raster":
         heights = None if spec.height_range_m is None else (spec.height_range_m[0], spec.height_range_m[1])
@@ -258,11 +244,8 @@ def _raw(file: SceneFile, source: Source, seed: int) -> Terrain:
     )
 
 
-# Walls and fences along lines, their feet on the ground.
-
-
 def wall_mesh(spec: WallSpec, terrain: Terrain) -> Mesh:
-    """Make the mesh of a wall: one sheet, or two sheets, a top and two ends if it has a thickness.
+    """Make the mesh of a wall, its foot on the ground: one sheet; or two, a top and two ends if it has a thickness.
 
     Raises:
         InputError: a corner lies off the terrain; names the field.
@@ -272,14 +255,14 @@ def wall_mesh(spec: WallSpec, terrain: Terrain) -> Mesh:
     if outside.any():
         row = int(np.flatnonzero(outside)[0])
         raise InputError("path_m", f"corner {row}, ({corners[row, 0]:g}, {corners[row, 1]:g}), lies off the terrain")
-    return joined(*[_leg(a, b, spec, terrain) for a, b in pairwise(corners)])
+    return join_meshes(*[_wall_leg(a, b, spec, terrain) for a, b in pairwise(corners)])
 
 
-def _leg(start: Array, end: Array, spec: WallSpec, terrain: Terrain) -> Mesh:
+def _wall_leg(start: Array, end: Array, spec: WallSpec, terrain: Terrain) -> Mesh:
     length = float(np.linalg.norm(end - start))
     along = (end - start) / length
     reach = spec.thickness_m / 2  # legs overlap at corners, so that these are closed
-    # As many pieces as the ground has cells; level ground needs one.
+    # As many segments as the ground has cells; level ground needs one.
     n = int(np.ceil(length / max(min(terrain.spacing_m), 0.25)))
     line = start + np.linspace(-reach, length + reach, n + 1)[:, None] * along
     beside = np.array([-along[1], along[0]]) * spec.thickness_m / 2

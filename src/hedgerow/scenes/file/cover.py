@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cover ground with a dense plant: large patches where they fit, smaller ones, and single plants at the borders.
 
-docs/decisions.md: grass merged into patches of 10 m before instancing is faster to fire at than clumps placed one by
-one. A few variants of a patch are placed on a grid, turned by random quarters. A square that does not lie wholly on
-allowed ground, or on which a plane cannot follow the ground within `max_gap_m`, is cut into four, down to 1.25 m; what
-is left then is cut plant by plant: only plants whose foot is allowed stay, each at the height of the ground under it.
-Whole patches are sheared along the ground's plane, not tilted: stems stay upright and the squares stay square.
+A patch is many plants merged into one square mesh: grass merged into patches of 10 m before instancing is faster to
+fire at than clumps placed one by one (docs/decisions.md). A few variants of a patch are placed on a grid, turned by
+random quarters. A square that does not lie wholly on allowed ground, or on which a plane cannot follow the ground
+within `max_gap_m`, is cut into four, down to 1.25 m; what is left then is cut plant by plant: only plants whose foot is
+allowed stay, each at the height of the ground under it. Whole patches are sheared along the ground's plane, not tilted:
+stems stay upright and the squares stay square.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,15 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.base.arrays import Array
-from hedgerow.scenes.file.scatter import Region, transforms
+from hedgerow.scenes.file.scatter import Region, random_transforms
 from hedgerow.scenes.file.schema import ScatterSpec
-from hedgerow.scenes.mesh import Mesh, Piece, joined
+from hedgerow.scenes.mesh import Mesh, MeshPart, join_meshes
 from hedgerow.scenes.plants.grass import PatchParameters
 from hedgerow.scenes.plants.plant import Plant
 from hedgerow.scenes.terrain import Terrain
-
-# Patches: many plants merged into one square mesh, and one of them cut to what may grow and set on the ground.
-
 
 _GROUNDED_M = 0.01
 """What reaches down to here stands on the ground."""
@@ -33,74 +31,59 @@ _GROUNDED_M = 0.01
 class Patch(NamedTuple):
     """Plants in a square around (0, 0)."""
 
-    pieces: tuple[Piece, ...]
+    parts: tuple[MeshPart, ...]
     plant: tuple[NDArray[np.int64], ...]
-    """For each piece, (V,) which plant a vertex belongs to."""
+    """For each part, (V,) which plant a vertex belongs to."""
     foot_m: Array
     """(P, 2) where each plant stands [m]."""
 
 
-def grass_patch(
+def grow_patch(
     plant: Plant, parameters: PatchParameters, side_m: float, density_per_m2: float, rng: np.random.Generator
 ) -> Patch:
-    """Grow a patch of a grass; its stems are told apart as what hangs together, ears and leaves go with the nearest."""
+    """Grow a patch of a grass; each connected component on the ground is a stem, other ones go with the nearest."""
     changes = {"side_m": side_m, "side_y_m": None, "density_per_m2": density_per_m2}
-    pieces = plant.make(parameters.model_copy(update=changes), rng)
-    parts = [_components(piece.mesh) for piece in pieces]
-    feet = [_feet(piece.mesh.vertices_m, *part) for piece, part in zip(pieces, parts, strict=True)]
+    parts = plant.make(parameters.model_copy(update=changes), rng)
+    components = [_components(part.mesh) for part in parts]
+    feet = [_feet(part.mesh.vertices_m, *each) for part, each in zip(parts, components, strict=True)]
     foot = np.concatenate([np.zeros((0, 3)), *feet])
     stem = _stem_of(foot)
     first = np.cumsum([0, *[len(each) for each in feet]])
-    owners = tuple(stem[owner + start] for (owner, _), start in zip(parts, first, strict=False))
-    return Patch(pieces, owners, foot[foot[:, 2] < _GROUNDED_M, :2])
+    owners = tuple(stem[owner + start] for (owner, _), start in zip(components, first, strict=False))
+    return Patch(parts, owners, foot[foot[:, 2] < _GROUNDED_M, :2])
 
 
-def merged_patch(
-    variants: Sequence[tuple[Piece, ...]],
+def merge_patch(
+    variants: Sequence[tuple[MeshPart, ...]],
     rule: ScatterSpec,
     side_m: float,
     density_per_m2: float,
     rng: np.random.Generator,
 ) -> Patch:
-    """Merge copies of a thing at random places, turned, scaled and tilted by the rule, into one patch."""
+    """Merge copies of a placeable at random places, turned, scaled and tilted by the rule, into one patch."""
     n = rng.poisson(density_per_m2 * side_m**2)
     feet = np.concatenate([rng.uniform(-side_m / 2, side_m / 2, (n, 2)), np.zeros((n, 1))], axis=1)
-    places, variant = transforms(feet, rule, rng), rng.integers(0, len(variants), n)
+    places, variant = random_transforms(feet, rule, rng), rng.integers(0, len(variants), n)
     groups: dict[tuple[str, str], list[tuple[Mesh, NDArray[np.int64]]]] = {}
-    for k, pieces in enumerate(variants):
+    for k, parts in enumerate(variants):
         chosen = np.flatnonzero(variant == k)
-        for piece in pieces:
-            copies = _copies(piece.mesh, places[chosen], chosen)
-            groups.setdefault((piece.material, piece.label), []).append(copies)
-    pieces = tuple(Piece(joined(*[mesh for mesh, _ in group]), *name) for name, group in groups.items())
-    return Patch(pieces, tuple(np.concatenate([owner for _, owner in group]) for group in groups.values()), feet[:, :2])
+        for part in parts:
+            copies = _copies(part.mesh, places[chosen], chosen)
+            groups.setdefault((part.material, part.label), []).append(copies)
+    merged = tuple(MeshPart(join_meshes(*[mesh for mesh, _ in group]), *names) for names, group in groups.items())
+    return Patch(merged, tuple(np.concatenate([owner for _, owner in group]) for group in groups.values()), feet[:, :2])
 
 
-def cut(patch: Patch, keep: NDArray[np.bool_], lift_m: Array) -> tuple[Piece, ...]:
+def cut_patch(patch: Patch, keep: NDArray[np.bool_], lift_m: Array) -> tuple[MeshPart, ...]:
     """Return the plants of a patch that are kept, (P,), each lifted by (P,) metres."""
-    pieces: list[Piece] = []
-    for piece, owner in zip(patch.pieces, patch.plant, strict=True):
-        vertices, triangles = piece.mesh
+    parts: list[MeshPart] = []
+    for part, owner in zip(patch.parts, patch.plant, strict=True):
+        vertices, triangles = part.mesh
         kept = keep[owner]
         number = np.cumsum(kept) - 1
         raised = vertices[kept] + np.stack([np.zeros(kept.sum())] * 2 + [lift_m[owner[kept]]], axis=1)
-        pieces.append(piece._replace(mesh=Mesh(raised, number[triangles[kept[triangles[:, 0]]]])))
-    return tuple(pieces)
-
-
-def joined_pieces(pieces: Sequence[Piece]) -> list[Piece]:
-    """Join pieces of the same material and label."""
-    groups: dict[tuple[str, str], list[Mesh]] = {}
-    for piece in pieces:
-        groups.setdefault((piece.material, piece.label), []).append(piece.mesh)
-    return [Piece(joined(*meshes), *name) for name, meshes in groups.items()]
-
-
-def transformed(mesh: Mesh, place: Array) -> Mesh:
-    """Return a mesh moved by a (4, 4) transform."""
-    if np.array_equal(place, np.eye(4)):
-        return mesh
-    return Mesh(mesh.vertices_m @ place[:3, :3].T + place[:3, 3], mesh.triangles)
+        parts.append(part._replace(mesh=Mesh(raised, number[triangles[kept[triangles[:, 0]]]])))
+    return tuple(parts)
 
 
 def _copies(mesh: Mesh, places: Array, owner: NDArray[np.int64]) -> tuple[Mesh, NDArray[np.int64]]:
@@ -111,7 +94,7 @@ def _copies(mesh: Mesh, places: Array, owner: NDArray[np.int64]) -> tuple[Mesh, 
 
 
 def _components(mesh: Mesh) -> tuple[NDArray[np.int64], int]:
-    """Number the parts of a mesh that hang together: (V,) numbers, and how many there are."""
+    """Number the connected components of a mesh: (V,) numbers, and how many there are."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -124,7 +107,7 @@ def _components(mesh: Mesh) -> tuple[NDArray[np.int64], int]:
 
 
 def _feet(vertices_m: Array, owner: NDArray[np.int64], n: int) -> Array:
-    """Middle of the lowest vertices of each part, (n, 3)."""
+    """Middle of the lowest vertices of each component, (n, 3)."""
     lowest = np.full(n, np.inf)
     np.minimum.at(lowest, owner, vertices_m[:, 2])
     low = vertices_m[:, 2] <= lowest[owner] + 1e-6
@@ -134,7 +117,7 @@ def _feet(vertices_m: Array, owner: NDArray[np.int64], n: int) -> Array:
 
 
 def _stem_of(foot_m: Array) -> NDArray[np.int64]:
-    """Number the (n, 3) parts by stem: those that touch the ground are stems, the others belong to the nearest."""
+    """Number n components by stem: those whose foot is on the ground are stems, others belong to the nearest."""
     grounded = foot_m[:, 2] < _GROUNDED_M
     number = np.cumsum(grounded) - 1
     if not grounded.all() and grounded.any():
@@ -144,33 +127,32 @@ def _stem_of(foot_m: Array) -> NDArray[np.int64]:
     return number
 
 
-# Cover ground with a dense plant: large patches where they fit, smaller ones, and single plants at the borders.
-
-
 Grow = Callable[[float, np.random.Generator], Patch]
-"""Makes a patch with sides of so many metres."""
+"""Makes a patch from the length of its sides [m] and random numbers."""
 
 LARGEST_M = 10.0
+"""Side of the largest patches."""
 SMALLEST_M = 1.25
+"""Side of the smallest patches."""
 MOST_PLANTS = 60_000
 """Per patch: denser plants get smaller patches, so that a few variants do not fill the memory."""
 
 
 @dataclass
-class Covered:
+class GroundCover:
     """What covers the ground."""
 
     placed: list[tuple[Patch, Array]] = field(default_factory=list[tuple[Patch, Array]])
     """Patches, each with its (M, 4, 4) transforms."""
-    single: list[Piece] = field(default_factory=list[Piece])
-    """What was cut at borders and on rough ground."""
+    cut_parts: list[MeshPart] = field(default_factory=list[MeshPart])
+    """Plants of patches that were cut, at borders and on rough ground."""
     n_plants: int = 0
     """All plants, copies counted."""
-    gap_m: float = 0.0
+    largest_gap_m: float = 0.0
     """Largest distance between a placed patch's foot and the ground, at the ground's grid lines [m]."""
 
 
-def cover(region: Region, density_per_m2: float, variants: int, grow: Grow, rng: np.random.Generator) -> Covered:
+def cover(region: Region, density_per_m2: float, variants: int, grow: Grow, rng: np.random.Generator) -> GroundCover:
     """Cover a region.
 
     Args:
@@ -180,24 +162,23 @@ def cover(region: Region, density_per_m2: float, variants: int, grow: Grow, rng:
         grow: makes patches.
         rng: decides which patch goes where.
     """
-    done = Covered()
+    done = GroundCover()
     for squares in _squares(region, density_per_m2):
         whole = squares.is_whole
         if not (whole | squares.is_cut).any():
             continue
-        stock = [grow(squares.side_m, rng) for _ in range(variants * (4 if squares.is_last else 1))]
-        which, turn = rng.integers(0, len(stock), len(whole)), rng.integers(0, 4, len(whole))
-        for k, patch in enumerate(stock):
+        patches = [grow(squares.side_m, rng) for _ in range(variants * (4 if squares.is_last else 1))]
+        which, turn = rng.integers(0, len(patches), len(whole)), rng.integers(0, 4, len(whole))
+        for k, patch in enumerate(patches):
             chosen = whole & (which == k)
             if chosen.any():
                 places = _places(squares.middle_m[chosen], squares.plane[chosen], turn[chosen], region.rule.sink_m)
                 done.placed.append((patch, places))
                 done.n_plants += len(patch.foot_m) * int(chosen.sum())
-        done.gap_m = max(done.gap_m, float(squares.gap_m[whole].max(initial=0)))
-        cut_squares = np.flatnonzero(squares.is_cut)
-        patches = [stock[int(k)] for k in which[cut_squares]]
-        pieces, n_plants = _cut_out(patches, squares.middle_m[cut_squares], turn[cut_squares], region)
-        done.single += pieces
+        done.largest_gap_m = max(done.largest_gap_m, float(squares.gap_m[whole].max(initial=0)))
+        cut = np.flatnonzero(squares.is_cut)
+        parts, n_plants = _cut_out([patches[int(k)] for k in which[cut]], squares.middle_m[cut], turn[cut], region)
+        done.cut_parts += parts
         done.n_plants += n_plants
     return done
 
@@ -307,7 +288,7 @@ def _places(middle_m: Array, plane: Array, turn: NDArray[np.int64], sink_m: floa
 
 def _cut_out(
     patches: Sequence[Patch], middle_m: Array, turn: NDArray[np.int64], region: Region
-) -> tuple[list[Piece], int]:
+) -> tuple[list[MeshPart], int]:
     """Plants of one patch for each square whose feet are allowed, each on the ground, and how many they are."""
     places = np.tile(np.eye(4), (len(patches), 1, 1))
     places[:, :2, :2] = _turned(turn)
@@ -317,11 +298,11 @@ def _cut_out(
     keep = region.contains(foot)
     lift = np.zeros(len(foot))
     lift[keep] = region.terrain.height_m(*foot[keep].T) - region.rule.sink_m
-    pieces: list[Piece] = []
+    parts: list[MeshPart] = []
     end = 0
     for patch, place in zip(patches, places, strict=True):
         rows = slice(end, end := end + len(patch.foot_m))
         if keep[rows].any():
-            kept = cut(patch, keep[rows], lift[rows])
-            pieces += [piece._replace(mesh=transformed(piece.mesh, place)) for piece in kept]
-    return pieces, int(keep.sum())
+            kept = cut_patch(patch, keep[rows], lift[rows])
+            parts += [part._replace(mesh=part.mesh.transformed(place)) for part in kept]
+    return parts, int(keep.sum())

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read a scene file, which is TOML: parse, set values from outside, fill in parameters, check every field.
 
-Errors are one sentence with the file, the line where that can be told, and the field.
+Errors are one sentence with the file, the line where that can be told, and the field. Python's TOML reader does not
+keep lines, so `toml_lines` looks up keys and table headings once more in a text that has been read without complaint.
 """
 
 import copy
@@ -20,15 +21,11 @@ from hedgerow.errors import FileError, InputError, Location, ParameterError, dot
 if TYPE_CHECKING:
     from hedgerow.scenes.file.schema import SceneFile
 
-
-# On which line of a TOML text a field stands, so that an error can point there.
-#
-# Python's TOML reader does not keep lines, so keys and table headings are looked up in the text once more, only after
-# the text has been read without complaint.
-
+SUFFIXES = (".toml", ".yaml", ".yml")
+"""What is taken for a scene file; YAML only to be refused with a sentence that says so."""
 
 Lines = dict[tuple[int | str, ...], int]
-"""Line, counted from 1, of each place."""
+"""Line of each field and table, counted from 1."""
 
 _KEY = r"""(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')"""
 _PATH = rf"\s*{_KEY}(?:\s*\.\s*{_KEY})*\s*"
@@ -38,7 +35,7 @@ _TOKEN = re.compile(r"""\"{3}|'{3}|"(?:\\.|[^"\\])*"|'[^']*'|#.*|[\[\]{}]""")
 
 
 def line_of(lines: Lines, location: Location) -> int | None:
-    """Return the line of a place, or of the nearest place around it that has one."""
+    """Return the line of a field, or of the nearest table around it that has one."""
     for n in range(len(location), 0, -1):
         if tuple(location[:n]) in lines:
             return lines[tuple(location[:n])]
@@ -50,23 +47,23 @@ def toml_lines(text: str) -> Lines:
     lines: Lines = {}
     table: tuple[int | str, ...] = ()
     counts: dict[tuple[int | str, ...], int] = {}
-    state = _State()
+    nesting = _Nesting()
     for number, line in enumerate(text.splitlines(), start=1):
-        if not state.is_inside:
+        if not nesting.is_inside:
             if heading := _HEADING.match(line):
                 table = _heading(heading, counts)
                 lines.setdefault(table, number)
                 continue
             if assignment := _ASSIGNMENT.match(line):
-                lines[table + _line_names(assignment[1])] = number
-        state.read(line)
+                lines[table + _split_key(assignment[1])] = number
+        nesting.read(line)
     return lines
 
 
 def _heading(found: re.Match[str], counts: dict[tuple[int | str, ...], int]) -> tuple[int | str, ...]:
     """Path of a heading; within lists of tables, of the newest entry."""
     path: tuple[int | str, ...] = ()
-    names = _line_names(found[2])
+    names = _split_key(found[2])
     for i, name in enumerate(names):
         path += (name,)
         if found[1] == "[[" and i == len(names) - 1:
@@ -76,11 +73,11 @@ def _heading(found: re.Match[str], counts: dict[tuple[int | str, ...], int]) -> 
     return path
 
 
-def _line_names(path: str) -> tuple[str, ...]:
+def _split_key(path: str) -> tuple[str, ...]:
     return tuple(name.strip("\"'") for name in re.findall(_KEY, path))
 
 
-class _State:
+class _Nesting:
     """Whether the next line begins inside a list, an inline table or a long string."""
 
     def __init__(self) -> None:
@@ -111,18 +108,12 @@ class _State:
                 self._depth -= 1
 
 
-# Read a scene file, which is TOML: parse, set values from outside, fill in parameters, check every field.
-
-
-SUFFIXES = (".toml", ".yaml", ".yml")
-"""What is taken for a scene file; YAML only to be refused with a sentence that says so."""
-
-
 @dataclass(frozen=True)
 class Source:
-    """Where a scene came from; knows how to point at a field of it."""
+    """A scene file that was parsed; knows how to point at a field of it."""
 
     path: Traversable
+    """The file."""
     content: dict[str, Any]
     """As it is to be checked: values set from outside and parameters filled in."""
     lines: Lines
@@ -148,8 +139,8 @@ class Source:
         line = line_of(self.lines, location)
         return FileError(f"{self.path}{f', line {line}' if line else ''}: {said}")
 
-    def checked(self) -> "SceneFile":
-        """Check every field.
+    def check(self) -> "SceneFile":
+        """Check every field against the schema, and return the fields.
 
         Raises:
             FileError: a field is wrong; names it and its line.
@@ -168,7 +159,7 @@ def scene_names() -> list[str]:
 
 
 def read_scene(name_or_path: str | Path, set: Mapping[str, Any] | None = None) -> Source:
-    """Find and parse a scene.
+    """Find and parse a scene file; its fields are not checked yet.
 
     Args:
         name_or_path: a shipped scene's name, or a .toml file.
@@ -179,15 +170,15 @@ def read_scene(name_or_path: str | Path, set: Mapping[str, Any] | None = None) -
         FileError: missing, or not TOML.
         InputError: no such shipped scene, or nothing of that name to set.
     """
-    path = _found(name_or_path)
-    content, lines = _parsed(path)
-    changes = {_field(content, name): value for name, value in (set or {}).items()}
+    path = _find(name_or_path)
+    content, lines = _parse(path)
+    changes = {_full_path(content, name): value for name, value in (set or {}).items()}
     content = copy.deepcopy(content)
     for place, value in changes.items():
-        _put(content, place, value)
+        _set_field(content, place, value)
     source = Source(path, content, lines, frozenset(changes))
     parameters: Any = content.get("parameters", {})
-    filled = {key: value if key == "parameters" else _filled(value, parameters, source, (key,))
+    filled = {key: value if key == "parameters" else _fill_in(value, parameters, source, (key,))
               for key, value in content.items()}  # fmt: skip
     used = _references(content)
     idle = [name for name in _names(parameters) if name not in used]
@@ -200,7 +191,7 @@ def _shipped() -> Traversable:
     return resources.files("hedgerow.scenes") / "shipped"
 
 
-def _found(name_or_path: str | Path) -> Traversable:
+def _find(name_or_path: str | Path) -> Traversable:
     path = Path(name_or_path)
     if path.suffix.lower() in SUFFIXES or path.exists():
         if path.suffix.lower() not in SUFFIXES:
@@ -218,7 +209,7 @@ def _found(name_or_path: str | Path) -> Traversable:
     return _shipped() / f"{name_or_path}.toml"
 
 
-def _parsed(path: Traversable) -> tuple[dict[str, Any], Lines]:
+def _parse(path: Traversable) -> tuple[dict[str, Any], Lines]:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -231,7 +222,7 @@ def _parsed(path: Traversable) -> tuple[dict[str, Any], Lines]:
         raise FileError(f"{path}: not valid TOML: {error}") from None
 
 
-def _field(content: dict[str, Any], name: str) -> str:
+def _full_path(content: dict[str, Any], name: str) -> str:
     """Full path of what is to be set: a parameter may go by its own name."""
     parameters: Any = content.get("parameters", {})
     if name in _names(parameters):
@@ -248,7 +239,7 @@ def _names(parameters: Any) -> list[str]:
     return [str(name) for name in cast("dict[Any, Any]", parameters)] if isinstance(parameters, dict) else []
 
 
-def _put(content: dict[str, Any], place: str, value: Any) -> None:
+def _set_field(content: dict[str, Any], place: str, value: Any) -> None:
     *tables, last = place.split(".")
     here: Any = content
     for table in tables:
@@ -258,14 +249,14 @@ def _put(content: dict[str, Any], place: str, value: Any) -> None:
     here[last] = value
 
 
-def _filled(value: Any, parameters: Any, source: Source, location: tuple[int | str, ...]) -> Any:
+def _fill_in(value: Any, parameters: Any, source: Source, location: tuple[int | str, ...]) -> Any:
     """Replace each text "$name" by the parameter of that name."""
     if isinstance(value, dict):
         pairs = cast("dict[Any, Any]", value).items()
-        return {key: _filled(entry, parameters, source, (*location, str(key))) for key, entry in pairs}
+        return {key: _fill_in(entry, parameters, source, (*location, str(key))) for key, entry in pairs}
     if isinstance(value, list):
         entries = cast("list[Any]", value)
-        return [_filled(entry, parameters, source, (*location, i)) for i, entry in enumerate(entries)]
+        return [_fill_in(entry, parameters, source, (*location, i)) for i, entry in enumerate(entries)]
     if isinstance(value, str) and value.startswith("$"):
         if value[1:] not in _names(parameters):
             known = ", ".join(_names(parameters)) or "none"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check what a scene file names: plants and their parameters, things, materials, labels, files, earlier rules."""
+"""Check what a scene file names: plants and their parameters, placeables, materials, labels, files, earlier rules."""
 
 import difflib
 from collections.abc import Iterable, Mapping
@@ -109,9 +109,9 @@ def _check_files(file: SceneFile, source: Source) -> None:
 
 
 def _check_placing(file: SceneFile, source: Source) -> None:
-    things = file.things()
+    placeables = file.placeables()
     for name, spec in file.objects.items():
-        _require(source, ("objects", name, "what"), spec.what, things, "plant, mesh, shape or world")
+        _require(source, ("objects", name, "what"), spec.what, placeables, "plant, mesh, shape or world")
         plant = file.plants.get(spec.what)
         if spec.variant is not None and spec.variant >= (1 if plant is None else plant.variants):
             n = 1 if plant is None else plant.variants
@@ -119,7 +119,7 @@ def _check_placing(file: SceneFile, source: Source) -> None:
     earlier = list(file.objects)
     for name, rule in file.scatter.items():
         place = ("scatter", name)
-        _require(source, (*place, "what"), rule.what, things, "plant, mesh, shape or world")
+        _require(source, (*place, "what"), rule.what, placeables, "plant, mesh, shape or world")
         if rule.trail_distance_m is not None and file.trail is None:
             raise source.error((*place, "trail_distance_m"), "the scene has no [trail]")
         for other in rule.away_from:

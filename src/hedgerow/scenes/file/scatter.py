@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Places by rule: uniform over the allowed ground, with a least distance between two if asked for."""
+"""Places by a scatter rule: where it allows them (`Region`), and places drawn there, at least a spacing apart.
+
+Allowed ground is a matter of area, slope, and distance to the trail and to what stands already.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,12 +15,18 @@ from hedgerow.scenes.file.schema import ScatterSpec
 from hedgerow.scenes.terrain import Terrain
 from hedgerow.scenes.trail import Polyline, polygon_distance_m
 
-# Region: where a scatter rule may place something: area, slope, distance to the trail and to what stands already.
+MakeError = Callable[[str, str], Exception]
+"""Makes the error about a field of the rule, from the field and a message."""
+
+_ROUNDS = 100
+"""Batches of places that are tried before a rule is given up."""
+_BATCH = 100_000
+"""Most places drawn in one batch."""
 
 
 @dataclass(frozen=True)
 class Region:
-    """Allowed ground of one rule.
+    """Ground on which one scatter rule may place its copies.
 
     All limits but the slope are distances, which change by at most a metre per metre. So a disc lies wholly inside, or
     outside, if its middle does by at least its radius: whole patches are decided on by one look at their middle.
@@ -50,7 +59,7 @@ class Region:
         """Tell which of (N, 2) places are allowed."""
         inside = (self._box_depth_m(xy_m) >= 0) & (self._depth_m(xy_m) >= 0)
         if self.rule.slope_deg is not None and inside.any():
-            inside[inside] = self._slope_fits(xy_m[inside])
+            inside[inside] = self.slope_fits(*xy_m[inside].T)
         return inside
 
     def covers(self, middle_m: Array, half_m: float) -> NDArray[np.bool_]:
@@ -69,9 +78,6 @@ class Region:
             return np.ones(np.broadcast(x_m, y_m).shape, dtype=bool)
         slope_deg = np.degrees(self.terrain.slope_rad(x_m, y_m))
         return (slope_deg >= self.rule.slope_deg[0]) & (slope_deg <= self.rule.slope_deg[1])
-
-    def _slope_fits(self, xy_m: Array) -> NDArray[np.bool_]:
-        return self.slope_fits(xy_m[:, 0], xy_m[:, 1])
 
     def _box_depth_m(self, xy_m: Array) -> Array:
         low_x, low_y, high_x, high_y = self.box_m
@@ -100,19 +106,8 @@ def nearest_m(places_m: Array, xy_m: Array) -> Array:
     return np.asarray(KDTree(places_m).query(xy_m)[0])
 
 
-# Places by rule: uniform over the allowed ground, with a least distance between two if asked for.
-
-
-Refuse = Callable[[str, str], Exception]
-"""Makes the error about a field of the rule, with a message."""
-
-_ROUNDS = 100
-"""Batches of places that are tried before a rule is given up."""
-_BATCH = 100_000
-
-
-def scattered(region: Region, rng: np.random.Generator, refuse: Refuse) -> Array:
-    """Draw where the copies of a rule stand.
+def draw_places(region: Region, rng: np.random.Generator, make_error: MakeError) -> Array:
+    """Draw where the copies of a rule stand, uniform over the allowed ground.
 
     With a density their number is Poisson distributed with the mean density times allowed area. A least distance
     does not thin them out: those that come too near are drawn again, and the rule is refused if they do not fit.
@@ -122,14 +117,14 @@ def scattered(region: Region, rng: np.random.Generator, refuse: Refuse) -> Array
     """
     rule = region.rule
     if region.box_area_m2 == 0:
-        raise refuse("box_m" if rule.box_m is not None else "polygon_m", "lies outside the terrain")
+        raise make_error("box_m" if rule.box_m is not None else "polygon_m", "lies outside the terrain")
     if rule.count is not None:
-        return _filled(_Spaced(rule.spacing_m), rule.count, region, rng, refuse)
+        return _fill_up(_Spaced(rule.spacing_m), rule.count, region, rng, make_error)
     drawn = _uniform(region, rng.poisson((rule.density_per_m2 or 0.0) * region.box_area_m2), rng)
     drawn = drawn[region.contains(drawn)]
     spaced = _Spaced(rule.spacing_m)
     spaced.add(drawn, len(drawn))
-    return _filled(spaced, len(drawn), region, rng, refuse)
+    return _fill_up(spaced, len(drawn), region, rng, make_error)
 
 
 def _uniform(region: Region, n: int, rng: np.random.Generator) -> Array:
@@ -137,11 +132,11 @@ def _uniform(region: Region, n: int, rng: np.random.Generator) -> Array:
     return rng.uniform((low_x, low_y), (high_x, high_y), (n, 2))
 
 
-def _filled(spaced: "_Spaced", count: int, region: Region, rng: np.random.Generator, refuse: Refuse) -> Array:
+def _fill_up(spaced: "_Spaced", count: int, region: Region, rng: np.random.Generator, make_error: MakeError) -> Array:
     """Draw more until there are as many as wanted, or until they evidently do not fit."""
     spacing = region.rule.spacing_m
     if spacing and count > (most := _most(region.box_m, spacing)):
-        raise refuse("spacing_m", f"{count} copies cannot stand so far apart here; at most {int(most)} could")
+        raise make_error("spacing_m", f"{count} copies cannot stand so far apart here; at most {int(most)} could")
     n_allowed = 0
     for _ in range(_ROUNDS if len(spaced) < count else 0):
         drawn = _uniform(region, min(_BATCH, max(1000, 2 * (count - len(spaced)))), rng)
@@ -153,9 +148,9 @@ def _filled(spaced: "_Spaced", count: int, region: Region, rng: np.random.Genera
     if len(spaced) >= count:
         return spaced.places_m()
     if n_allowed == 0:
-        raise refuse("what", "no place fulfils all its limits (area, slope, distances); widen them")
+        raise make_error("what", "no place fulfils all its limits (area, slope, distances); widen them")
     field = "spacing_m" if spacing else "count"
-    raise refuse(field, f"only {len(spaced)} of {count} fit; ask for fewer, or set them nearer")
+    raise make_error(field, f"only {len(spaced)} of {count} fit; ask for fewer, or set them nearer")
 
 
 def _most(box_m: tuple[float, float, float, float], spacing_m: float) -> float:
@@ -206,7 +201,7 @@ class _Spaced:
         return True
 
 
-def transforms(feet_m: Array, rule: ScatterSpec, rng: np.random.Generator) -> Array:
+def random_transforms(feet_m: Array, rule: ScatterSpec, rng: np.random.Generator) -> Array:
     """Return (N, 4, 4) transforms that turn, scale and tilt copies at random and set them on (N, 3) feet [m]."""
     n = len(feet_m)
     low, high = rule.scale or (1.0, 1.0)

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What may stand in a scene file: every table and field, with its unit, bounds and default."""
+"""What may stand in a scene file: every table and field, with its unit, bounds and default; unknown keys are refused.
+
+Placeables, objects and rules are named tables, not lists: an error, a `--set` and a random seed then belong to a name,
+and stay with it when something else is added to the file.
+"""
 
 from itertools import pairwise
 from typing import Annotated, Any, Literal, Self
@@ -10,46 +14,49 @@ from hedgerow.base.parameters import Finite, NotNegative, Positive, Share, Stric
 from hedgerow.errors import InputError, ParameterError
 from hedgerow.scenes.materials import Material
 
-# Fields of a scene file for the ground: [terrain] and [trail].
-
-
 Point = Annotated[list[Finite], Field(min_length=2, max_length=2)]
 """x and y, map frame [m]."""
 Size = Annotated[list[Positive], Field(min_length=2, max_length=2)]
 """Extent in x and y [m]."""
 Path = Annotated[list[Point], Field(min_length=2)]
 """Corners of a line."""
+Triple = Annotated[list[Finite], Field(min_length=3, max_length=3)]
+"""x, y and z, map frame [m]."""
+Span = Annotated[list[Finite], Field(min_length=2, max_length=2)]
+"""Least and largest value."""
+
+# The ground: [terrain] and [trail].
 
 
 class TerrainSpec(StrictParameters):
     """The ground."""
 
     kind: Literal["flat", "noise", "raster"] = "flat"
-    """Flat; hills by smooth noise; or heights from a GeoTIFF or PNG."""
+    """flat; noise: random hills; raster: heights from a GeoTIFF or PNG file."""
     size_m: Size | None = None
-    """Extent in x and y, around middle_m; not for a raster, which has its own."""
+    """Extent in x and y, around middle_m; needed unless kind is raster, which has its own."""
     middle_m: Point = Field(default_factory=lambda: [0.0, 0.0])
-    """Where the middle is; a raster is moved there if this is given."""
+    """x and y of the middle. Default: 0, 0, but a raster stays where its file says."""
     height_m: Finite = 0.0
-    """Height of flat ground, or added to the others'."""
+    """Height of flat ground; added to the heights of noise and raster."""
     spacing_m: Positive = 0.5
-    """Grid spacing of noise; a flat terrain is two triangles unless a trail is cut into it."""
+    """Grid spacing of noise, and of flat ground that has a trail; without one, flat ground is two triangles."""
     relief_m: NotNegative = 2.0
-    """Noise: from the lowest to the highest point."""
+    """Noise: height of the highest point above the lowest."""
     wavelength_m: Positive = 30.0
     """Noise: spacing of the largest hills."""
     octaves: int = Field(default=5, ge=1, le=16)
     """Noise: number of wavelengths, each half the one before."""
     roughness: Annotated[float, Field(ge=0, le=1)] = 0.45
-    """Noise: amplitude of each against the one before."""
+    """Noise: amplitude of each wavelength as a share of the one before."""
     seed: int | None = Field(default=None, ge=0)
-    """Noise: seed of the hills. Default: the scene's."""
+    """Noise: seed of the hills. Default: the seed of the scene."""
     file: str | None = None
-    """Raster: the file, relative to the scene file."""
+    """Raster: path of the file, relative to the scene file."""
     metres_per_pixel: Positive | None = None
-    """Raster: for pictures that do not say."""
+    """Raster: size of a pixel, for files that do not say it; a GeoTIFF does."""
     height_range_m: Annotated[list[Finite], Field(min_length=2, max_length=2)] | None = None
-    """Raster: heights of black and white, for pictures."""
+    """Raster: heights of black and of white in a PNG."""
     material: str = "soil"
     """Name in the table of materials."""
     label: str = "ground"
@@ -70,31 +77,28 @@ class TrailSpec(StrictParameters):
     """A road or trail cut into the ground."""
 
     path_m: Path
-    """Corners of its middle line; rounded off unless smooth is false."""
+    """Corners of its middle line, x and y each."""
     smooth: bool = True
-    """Whether the line runs through the corners as a smooth curve."""
+    """Whether the line is a smooth curve through the corners; else it is straight between them."""
     width_m: Positive = 3.0
     """Width of the driven part."""
     shoulder_m: NotNegative = 1.0
-    """Beyond that, the ground blends back to what it was."""
+    """Width of a strip on each side in which the ground blends back to what it was."""
     sunk_m: Finite = 0.0
-    """How far the trail lies below the ground."""
+    """Depth of the trail below the ground; below 0 it is raised."""
     rut_depth_m: NotNegative = 0.0
-    """Depth of two wheel ruts."""
+    """Depth of two wheel ruts; 0 is none."""
     rut_width_m: Positive = 0.4
     """Width of a rut."""
     rut_gauge_m: Positive = 1.6
-    """Distance between the ruts."""
+    """Distance between the middles of the two ruts."""
     material: str = "gravel"
     """Name in the table of materials."""
     label: str = "trail"
     """Semantic class."""
 
 
-# Fields of a scene file for what can be placed: [plants.*], [meshes.*], [shapes.*], [worlds.*], and [walls.*].
-
-
-Triple = Annotated[list[Finite], Field(min_length=3, max_length=3)]
+# What can be placed: [plants.*], [meshes.*], [shapes.*] and [worlds.*]; and [walls.*], which have their place.
 
 
 class PlantSpec(StrictParameters):
@@ -103,44 +107,44 @@ class PlantSpec(StrictParameters):
     kind: str
     """Name of a procedural plant, for example shrub."""
     variants: int = Field(default=3, ge=1, le=1000)
-    """How many different ones to grow; copies share them."""
+    """Number of different plants to grow; all copies are one of these."""
     parameters: dict[str, Any] = Field(default_factory=dict[str, Any])
-    """Of that kind; `hedgerow plants KIND` lists them."""
+    """Parameters of that kind; `hedgerow plants KIND` lists them."""
 
 
 class PartSpec(StrictParameters):
-    """What one part of a mesh file is."""
+    """Material and label of one part of a mesh file."""
 
     material: str | None = None
-    """Name in the table of materials. Default: the mesh's."""
+    """Name in the table of materials. Default: that of the whole mesh."""
     label: str | None = None
-    """Semantic class. Default: the mesh's."""
+    """Semantic class. Default: that of the whole mesh."""
 
 
 class MeshSpec(StrictParameters):
     """A mesh file: OBJ, PLY, STL or GLB. Instances in a GLB stay instances."""
 
     file: str
-    """Relative to the scene file."""
+    """Path of the mesh file, relative to the scene file."""
     material: str = "plain"
-    """Material of all parts that by_name does not mention."""
+    """Name in the table of materials, for all parts that by_name does not mention."""
     label: str = "other-object"
-    """Semantic class of the same."""
+    """Semantic class of all parts that by_name does not mention."""
     by_name: dict[str, PartSpec] = Field(default_factory=dict[str, PartSpec])
-    """Material and label of parts whose mesh or material in the file has this name."""
+    """Material and label of single parts, by the name that the part or its material has in the mesh file."""
     scale: Positive = 1.0
     """Metres per unit of the file."""
     up: Literal["y", "z"] | None = None
     """Which axis of the file is up. Default: y for GLB, as its standard says, z for the others."""
     permeability: Share = 0.0
-    """Share of light that passes each triangle."""
+    """Share of beams that pass each triangle."""
 
 
 class BoxSpec(StrictParameters):
     """A box that stands on its place."""
 
     kind: Literal["box"]
-    """What it is."""
+    """Which shape."""
     size_m: Annotated[list[Positive], Field(min_length=3, max_length=3)]
     """Extent in x, y and z."""
     material: str = "plain"
@@ -148,22 +152,22 @@ class BoxSpec(StrictParameters):
     label: str = "other-object"
     """Semantic class."""
     permeability: Share = 0.0
-    """Share of light that passes each face."""
+    """Share of beams that pass each face."""
 
 
 class CylinderSpec(StrictParameters):
-    """A cylinder or cone's stump that stands or lies on its place, with a lid."""
+    """A cylinder or truncated cone that stands or lies on its place, closed at both ends."""
 
     kind: Literal["cylinder"]
-    """What it is."""
+    """Which shape."""
     height_m: Positive
-    """Height."""
+    """Height; length if it lies."""
     radius_m: Positive
     """Radius at the foot."""
     top_radius_m: Positive | None = None
-    """Radius at the top. Default: the same."""
+    """Radius at the top. Default: the same as radius_m."""
     sides: int = Field(default=24, ge=3, le=1000)
-    """Faces round it."""
+    """Number of faces around it."""
     lying: bool = False
     """Whether it lies along x, as a felled trunk, instead of standing."""
     material: str = "plain"
@@ -171,14 +175,14 @@ class CylinderSpec(StrictParameters):
     label: str = "other-object"
     """Semantic class."""
     permeability: Share = 0.0
-    """Share of light that passes each face."""
+    """Share of beams that pass each face."""
 
 
 class PanelSpec(StrictParameters):
-    """An upright rectangle that faces along x, in the middle over its place."""
+    """An upright rectangle that faces along x, centred over its place."""
 
     kind: Literal["panel"]
-    """What it is."""
+    """Which shape."""
     width_m: Positive
     """Extent in y."""
     height_m: Positive
@@ -188,24 +192,24 @@ class PanelSpec(StrictParameters):
     label: str = "other-object"
     """Semantic class."""
     permeability: Share = 0.0
-    """Share of light that passes it."""
+    """Share of beams that pass it."""
 
 
 class EllipsoidSpec(StrictParameters):
     """An ellipsoid that rests on its place: a boulder, a ball."""
 
     kind: Literal["ellipsoid"]
-    """What it is."""
+    """Which shape."""
     size_m: Annotated[list[Positive], Field(min_length=3, max_length=3)]
     """Extent in x, y and z."""
     sides: int = Field(default=24, ge=4, le=1000)
-    """Faces round it; half as many from pole to pole."""
+    """Number of faces around it; half as many from pole to pole."""
     material: str = "rock"
     """Name in the table of materials."""
     label: str = "rock"
     """Semantic class."""
     permeability: Share = 0.0
-    """Share of light that passes each face."""
+    """Share of beams that pass each face."""
 
 
 Shape = Annotated[BoxSpec | CylinderSpec | PanelSpec | EllipsoidSpec, Field(discriminator="kind")]
@@ -215,9 +219,9 @@ class WorldSpec(StrictParameters):
     """A learned world: its Gaussians and triangles stand beside meshes."""
 
     file: str
-    """The folder, by custom NAME.world, relative to the scene file."""
+    """Path of the world's folder, NAME.world, relative to the scene file."""
     pivot_m: Triple = Field(default_factory=lambda: [0.0, 0.0, 0.0])
-    """The point of the learned world that comes to the place where it is put."""
+    """Point of the learned world that is put on the place."""
 
 
 class WallSpec(StrictParameters):
@@ -230,9 +234,9 @@ class WallSpec(StrictParameters):
     height_m: Positive
     """Height above the ground."""
     thickness_m: NotNegative = 0.0
-    """0 is a single sheet, as a wire fence."""
+    """Thickness; 0 is a single sheet, such as a wire fence."""
     permeability: Share = 0.0
-    """Share of light that passes each sheet: a chain-link fence is not solid."""
+    """Share of beams that pass each sheet: above 0 for a chain-link fence."""
     material: str = "concrete"
     """Name in the table of materials."""
     label: str = "wall"
@@ -248,71 +252,68 @@ class WallSpec(StrictParameters):
         return self
 
 
-# Fields of a scene file for where things are: [objects.*] one by one, [scatter.*] by rule.
-
-
-Span = Annotated[list[Finite], Field(min_length=2, max_length=2)]
+# Where it is placed: [objects.*] one by one, [scatter.*] by rule.
 
 
 class RepeatSpec(StrictParameters):
-    """More copies in a row."""
+    """Copies in a row."""
 
     count: int = Field(ge=1, le=1_000_000)
-    """How many in all."""
+    """Number of copies, the first included."""
     step_m: Annotated[list[Finite], Field(min_length=2, max_length=3)]
-    """From one to the next, x and y, or x, y and z."""
+    """Step from one copy to the next: x and y, or x, y and z."""
 
 
 class ObjectSpec(StrictParameters):
-    """A thing, or a row of it, at a place."""
+    """A plant, mesh, shape or world at a place, or a row of it."""
 
     what: str
     """Name of a plant, mesh, shape or world of this file."""
     at_m: Annotated[list[Finite], Field(min_length=2, max_length=3)]
-    """x and y: it stands on the ground; x, y and z: exactly there."""
+    """Where it stands: x and y on the ground, or x, y and z."""
     yaw_deg: Finite = 0.0
-    """Turned about the vertical, counter-clockwise."""
+    """Rotation about the vertical, counter-clockwise."""
     pitch_deg: Finite = 0.0
-    """Turned about its y axis before that: 90 lays it down along x."""
+    """Rotation about its y axis, before yaw_deg: 90 lays it down along x."""
     scale: Positive = 1.0
-    """Larger or smaller."""
+    """Factor of its size."""
     repeat: RepeatSpec | None = None
-    """A row of copies."""
+    """Copies in a row. Default: a single one."""
     variant: int | None = Field(default=None, ge=0)
-    """Which variant of a plant. Default: the first for the first copy, and so on."""
+    """Which variant of a plant, from 0. Default: copies take the variants in turn."""
 
 
 class ScatterSpec(StrictParameters):
-    """A thing at random places."""
+    """Copies of a plant, mesh, shape or world at random places."""
 
     what: str
     """Name of a plant, mesh, shape or world of this file."""
     density_per_m2: Positive | None = None
-    """Copies (of a grass: blades) per square metre of allowed ground, on average."""
+    """Mean number of copies (for a grass: blades) per square metre of allowed ground; give this or count."""
     count: int | None = Field(default=None, ge=1, le=50_000_000)
-    """Or, how many copies."""
+    """Number of copies; give this or density_per_m2."""
     box_m: Annotated[list[Finite], Field(min_length=4, max_length=4)] | None = None
-    """Only here: least x, least y, largest x, largest y."""
+    """Only inside this box: least x, least y, largest x, largest y."""
     polygon_m: Annotated[list[Point], Field(min_length=3)] | None = None
     """Only inside this polygon, given by its corners."""
     slope_deg: Span | None = None
-    """Only where the ground is inclined by this much, from and to."""
+    """Only where the slope of the ground is between these two angles."""
     trail_distance_m: Span | None = None
-    """Only this far from the middle line of the trail, from and to."""
+    """Only where the distance to the middle line of the trail is between these two."""
     away_from: dict[str, NotNegative] = Field(default_factory=dict[str, NotNegative])
-    """Not within so many metres of what these rules and objects, named earlier in the file, have placed."""
+    """Least distance to what other objects and rules have placed, by their name; they stand earlier in the file."""
     spacing_m: NotNegative = 0.0
     """Least distance between two copies."""
     scale: Annotated[list[Positive], Field(min_length=2, max_length=2)] | None = None
-    """Uniform between these. Default: all as they are."""
+    """Factor of the size, uniform between these two. Default: 1."""
     yaw_deg: Span = Field(default_factory=lambda: [0.0, 360.0])
-    """Uniform between these."""
+    """Rotation about the vertical, uniform between these two."""
     tilt_deg: Annotated[float, Field(ge=0, le=90)] = 0.0
-    """Tilted to a random side by a uniform angle up to this."""
+    """Largest tilt; copies lean to a random side by an angle uniform from 0 to this."""
     sink_m: Finite = 0.0
-    """How deep the foot stands in the ground."""
+    """Depth of the foot below the ground."""
     max_gap_m: Positive = 0.05
-    """Merged patches only: how far a patch may be off the ground before it is cut smaller."""
+    """Largest gap between ground and a patch of merged copies; where it is more, smaller patches are used."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -329,60 +330,60 @@ class ScatterSpec(StrictParameters):
         return self
 
 
-# Fields of a scene file for named passes of the sensor: [trajectories.*].
+# How the sensor moves: [trajectories.*].
 
 
 class ArcSpec(StrictParameters):
-    """Places on a circle, looking at its middle."""
+    """Poses on a circle, looking at its middle."""
 
     centre_m: Point
-    """Middle."""
+    """Middle of the circle."""
     radius_m: Positive
-    """Distance from it."""
+    """Radius of the circle."""
     from_deg: Finite = 0.0
-    """First bearing from the middle, counter-clockwise from x."""
+    """Bearing of the first pose from the middle, counter-clockwise from x."""
     to_deg: Finite = 90.0
-    """Last bearing."""
+    """Bearing of the last pose."""
     n_poses: int = Field(default=91, ge=2, le=100_000)
-    """Number of places, ends included."""
+    """Number of poses, both ends included."""
 
 
-class PassSpec(StrictParameters):
-    """One pass: along waypoints, along the trail, round an arc, or standing."""
+class TrajectorySpec(StrictParameters):
+    """A trajectory of the sensor: along waypoints, along the trail, round an arc, or standing."""
 
     waypoints_m: Path | None = None
-    """Corners of the way."""
+    """Drive along a line through these corners."""
     along_trail: bool = False
-    """Or, along the middle line of the trail."""
+    """Or drive along the middle line of the trail."""
     arc: ArcSpec | None = None
-    """Or, round a point."""
+    """Or drive round a point."""
     standing_m: Point | None = None
-    """Or, stay here."""
+    """Or stand here."""
     from_m: Annotated[float, Field(ge=0)] = 0.0
-    """Leave out so much of the way at its start."""
+    """Start this far along the line."""
     to_m: Positive | None = None
-    """End here, measured along the way. Default: at its end."""
+    """End this far along the line. Default: at its end."""
     offset_m: Finite = 0.0
-    """How far to the left of that line."""
+    """Distance to the left of the line; below 0 to the right."""
     smooth: bool = True
-    """Whether the way runs through the waypoints as a smooth curve."""
+    """Whether the line is a smooth curve through the waypoints; else it is straight between them."""
     speed_mps: Positive = 5.0
-    """Speed."""
+    """Speed of the drive."""
     duration_s: Positive = 60.0
     """How long to stand."""
     yaw_deg: Finite = 0.0
     """Where to look while standing, counter-clockwise from x."""
     height_m: Finite = 2.0
-    """Height of the sensor above the ground."""
+    """Height of the sensor above the ground, or in the map: see follow_terrain."""
     follow_terrain: bool = True
-    """Whether the ground is followed; else height_m is a height of the map."""
+    """Whether height_m is above the ground; else it is a height in the map."""
     pitch: bool = False
-    """Whether the sensor nods with the ground along the way; else it stays level."""
+    """Whether the sensor pitches with the slope of the ground; else it stays level."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        ways = {"waypoints_m": self.waypoints_m, "arc": self.arc, "standing_m": self.standing_m}
-        given = [name for name, value in ways.items() if value is not None] + ["along_trail"] * self.along_trail
+        lines = {"waypoints_m": self.waypoints_m, "arc": self.arc, "standing_m": self.standing_m}
+        given = [name for name, value in lines.items() if value is not None] + ["along_trail"] * self.along_trail
         if len(given) != 1:
             found = " and ".join(given) or "none"
             raise InputError("waypoints_m", f"give one of waypoints_m, along_trail, arc and standing_m; found {found}")
@@ -391,19 +392,16 @@ class PassSpec(StrictParameters):
         return self
 
 
-# Every table that a scene file may have; frozen, unknown keys refused. The parts are in the modules beside this.
-#
-# Things and rules are named tables, not lists: an error, a `--set` and a random seed then belong to a name, and stay
-# with it when something else is added to the file.
+# The file as a whole, with [labels.*] and [view].
 
 
 class LabelSpec(StrictParameters):
-    """A semantic class of the user's own."""
+    """A semantic class that the file adds."""
 
     number: int = Field(ge=0, le=65535)
-    """What returns carry."""
+    """Number that returns of this class carry."""
     vegetation: bool = False
-    """Whether a beam may pass through it in part."""
+    """Whether it is vegetation: a beam may pass through it in part."""
 
 
 class ViewSpec(StrictParameters):
@@ -412,30 +410,30 @@ class ViewSpec(StrictParameters):
     eye_m: Triple
     """Where the camera is: x, y, and height above the ground."""
     look_at_m: Triple
-    """What it looks at, likewise."""
+    """Where it looks to: x, y, and height above the ground."""
     fov_deg: Annotated[float, Field(gt=0, lt=170)] = 60.0
-    """Angle from the left to the right edge."""
+    """Horizontal field of view."""
 
 
 class SceneFile(StrictParameters):
-    """A scene file."""
+    """All tables of a scene file."""
 
     about: str = ""
-    """What it shows."""
+    """What the scene shows."""
     seed: int = Field(default=0, ge=0)
-    """Same seed, same scene."""
+    """Seed of everything random: same seed, same scene."""
     sensor: str = "hdl-64e"
-    """Sensor to use if none is named."""
+    """Sensor to fire if none is given."""
     parameters: dict[str, Any] = Field(default_factory=dict[str, Any])
-    """Values that other fields take as "$name", so that one figure can be changed from outside."""
+    """Named values that other fields use as "$name", so that `--set name=value` changes them all."""
     terrain: TerrainSpec
     """The ground."""
     trail: TrailSpec | None = None
-    """A road or trail cut into it."""
+    """A road or trail cut into the ground."""
     materials: dict[str, Material] = Field(default_factory=dict[str, Material])
-    """Added to the shipped table, or in the place of a row of it."""
+    """Materials added to the shipped table; one of the same name replaces a row."""
     labels: dict[str, LabelSpec] = Field(default_factory=dict[str, LabelSpec])
-    """Added to the shipped table."""
+    """Semantic classes added to the shipped table."""
     plants: dict[str, PlantSpec] = Field(default_factory=dict[str, PlantSpec])
     """Procedural plants."""
     meshes: dict[str, MeshSpec] = Field(default_factory=dict[str, MeshSpec])
@@ -447,13 +445,13 @@ class SceneFile(StrictParameters):
     walls: dict[str, WallSpec] = Field(default_factory=dict[str, WallSpec])
     """Walls and fences."""
     objects: dict[str, ObjectSpec] = Field(default_factory=dict[str, ObjectSpec])
-    """Things placed one by one."""
+    """Plants, meshes, shapes and worlds placed one by one."""
     scatter: dict[str, ScatterSpec] = Field(default_factory=dict[str, ScatterSpec])
-    """Things placed by rule."""
+    """Plants, meshes, shapes and worlds placed at random by a rule."""
     view: ViewSpec | None = None
     """Where to draw the scene from. Default: from above a corner."""
-    trajectories: dict[str, PassSpec] = Field(default_factory=dict[str, PassSpec])
-    """Named passes of the sensor."""
+    trajectories: dict[str, TrajectorySpec] = Field(default_factory=dict[str, TrajectorySpec])
+    """Named trajectories of the sensor."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -468,6 +466,6 @@ class SceneFile(StrictParameters):
                 raise ParameterError(("scatter", name), f"the name is taken by objects.{name}; choose another")
         return self
 
-    def things(self) -> dict[str, PlantSpec | MeshSpec | Shape | WorldSpec]:
+    def placeables(self) -> dict[str, PlantSpec | MeshSpec | Shape | WorldSpec]:
         """Return everything that can be placed, by name."""
         return {**self.plants, **self.meshes, **self.shapes, **self.worlds}

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Procedural plants: the same parameters and seed always give the same plant, down to the leaf.
 
-    pieces = PLANTS["broadleaf"].grow(seed=7, height_m=9)
+    parts = PLANTS["broadleaf"].grow(seed=7, height_m=9)
+
+A kind of plant is one file plus one row: the file beside this one has its parameters and the function that makes it
+(grass.py has two kinds of grass), the row of the table PLANTS below makes it known to scene files and
+`hedgerow plants`.
 
 Triangles: a stem of cylinder-grass has 2 `sides`, a blade 2 `segments` (4 if folded), a leaf `leaf_triangles`, a bundle
 of needles 1. `detail` scales the leaves and twigs of shrubs and trees; the leaf area stays. With the default sizes and

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from hedgerow.base.arrays import Array
 from hedgerow.scenes.mesh import Mesh
 
-# Crown: the outline that branches grow to, by the words foresters use: shape, diameter, base height and top height.
-
+GOLDEN_RAD = np.pi * (3 - np.sqrt(5))
+"""Turn from one branch to the next that shades the others least; what many plants do."""
 
 CrownShape = Literal["round", "dome", "cone", "column", "vase"]
 
@@ -32,13 +32,14 @@ _OUTLINES: dict[CrownShape, Callable[[Array], Array]] = {
 
 @dataclass(frozen=True, slots=True)
 class Crown:
-    """A body of revolution around the z axis."""
+    """The outline that branches grow to, a body of revolution around the z axis, as foresters describe it."""
 
     shape: CrownShape
     diameter_m: float
     base_m: float
     """Height of its lowest point."""
     top_m: float
+    """Height of its highest point."""
 
     @property
     def area_m2(self) -> float:
@@ -63,15 +64,8 @@ class Crown:
         return last * most_m
 
 
-# Branches as arrays: every level of a plant's branches grows in one go from the level before.
-
-
-GOLDEN_RAD = np.pi * (3 - np.sqrt(5))
-"""Turn from one branch to the next that shades the others least; what many plants do."""
-
-
 class Branches(NamedTuple):
-    """N branches of K straight pieces each."""
+    """N branches of K straight segments each."""
 
     spine_m: Array
     """(N, K + 1, 3) [m]."""
@@ -80,9 +74,9 @@ class Branches(NamedTuple):
 
     def at(self, which: NDArray[np.int64], along: Array) -> tuple[Array, Array, Array]:
         """Return (M, 3) points, (M, 3) unit directions and (M,) radii at a share 0 to 1 along some branches."""
-        pieces = self.spine_m.shape[1] - 1
-        k = np.clip((along * pieces).astype(np.int64), 0, pieces - 1)
-        u = (along * pieces - k)[:, None]
+        segments = self.spine_m.shape[1] - 1
+        k = np.clip((along * segments).astype(np.int64), 0, segments - 1)
+        u = (along * segments - k)[:, None]
         low, high = self.spine_m[which, k], self.spine_m[which, k + 1]
         radius = (1 - u[:, 0]) * self.radius_m[which, k] + u[:, 0] * self.radius_m[which, k + 1]
         return low + u * (high - low), unit(high - low), radius
@@ -96,18 +90,18 @@ class Branches(NamedTuple):
 class Habit(NamedTuple):
     """How the branches of one level grow."""
 
-    pieces: int
-    """Straight pieces of a branch."""
+    segments: int
+    """Straight segments of a branch."""
     up: float
-    """How far it bends towards the sky (below 0: towards the ground) over its length, in units of its direction."""
+    """How much it bends towards the sky over its length, as what is added to its unit direction; below 0: downwards."""
     wander: float
-    """Standard deviation of random bends, likewise."""
+    """Standard deviation of random bends over its length, in the same unit."""
     taper: float
-    """Radius of the tip against that of the foot."""
+    """Radius of the tip as a share of that of the foot."""
 
 
 def unit(vectors: Array) -> Array:
-    """Return vectors of length 1; what has none points up."""
+    """Return vectors of length 1; those of length 0 become upright."""
     length = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return np.where(length > 1e-12, vectors / np.maximum(length, 1e-12), [0.0, 0.0, 1.0])
 
@@ -119,46 +113,47 @@ def across(direction: Array) -> tuple[Array, Array]:
     return level, np.cross(level, direction)
 
 
-def turned_off(direction: Array, away_rad: Array, turn_rad: Array) -> Array:
+def turn_away(direction: Array, away_rad: Array, turn_rad: Array) -> Array:
     """Turn (N, 3) unit directions away from themselves, to the side that `turn_rad` says; 0 is the level one."""
     level, other = across(direction)
     side = np.cos(turn_rad)[:, None] * level + np.sin(turn_rad)[:, None] * other
     return np.cos(away_rad)[:, None] * direction + np.sin(away_rad)[:, None] * side
 
 
-def grown(
+def grow_branches(
     foot_m: Array, direction: Array, length_m: Array, radius_m: Array, habit: Habit, rng: np.random.Generator
 ) -> Branches:
     """Grow N branches from their feet: first (N, 3) direction, (N,) length and radius at the foot [m]."""
-    n, pieces = len(foot_m), habit.pieces
-    bends = habit.wander / np.sqrt(pieces) * rng.normal(size=(n, pieces, 3)) + np.array([0, 0, habit.up / pieces])
+    n, segments = len(foot_m), habit.segments
+    bends = habit.wander / np.sqrt(segments) * rng.normal(size=(n, segments, 3))
+    bends += np.array([0, 0, habit.up / segments])
     bends[:, 0] *= 0.3  # it leaves its parent where it was told to
     heading = unit(direction[:, None] + np.cumsum(bends, axis=1))
-    steps = heading * (length_m / pieces)[:, None, None]
+    steps = heading * (length_m / segments)[:, None, None]
     spine = foot_m[:, None] + np.concatenate([np.zeros((n, 1, 3)), np.cumsum(steps, axis=1)], axis=1)
-    thinner = 1 - (1 - habit.taper) * np.linspace(0, 1, pieces + 1)
+    thinner = 1 - (1 - habit.taper) * np.linspace(0, 1, segments + 1)
     return Branches(spine, radius_m[:, None] * thinner)
 
 
-def fitted_m(crown: Crown, foot_m: Array, direction: Array, wanted_m: Array) -> Array:
+def fit_lengths_m(crown: Crown, foot_m: Array, direction: Array, wanted_m: Array) -> Array:
     """Shorten (N,) wanted lengths to where the branch would leave the crown; a stub of a fifth is left."""
     return np.maximum(crown.reach_m(foot_m, direction, wanted_m), 0.2 * wanted_m)
 
 
-def kept_within(branches: Branches, top_m: float) -> Branches:
-    """Press what rises above a height, or sinks into the ground, back to it [m]."""
+def clip_heights(branches: Branches, top_m: float) -> Branches:
+    """Clip the branches to heights between the ground and a top [m]."""
     spine = branches.spine_m.copy()
     spine[..., 2] = np.clip(spine[..., 2], 0, top_m)
     return Branches(spine, branches.radius_m)
 
 
 def tubes(branches: Branches, sides: int) -> Mesh:
-    """Return the branches as tubes with open ends; 2 `sides` triangles per piece."""
+    """Return the branches as tubes with open ends; 2 `sides` triangles per segment."""
     spine, radius = branches
     n, points = len(spine), int(spine.shape[1])
     tangent = unit(np.gradient(spine, axis=1))
     first, _ = across(unit(spine[:, -1] - spine[:, 0]))
-    # One reference for the whole branch, made square to each piece: the tube does not twist.
+    # One reference for the whole branch, made square to each segment: the tube does not twist.
     level = unit(first[:, None] - (first[:, None] * tangent).sum(axis=-1, keepdims=True) * tangent)
     other = np.cross(tangent, level)
     angle = np.arange(sides) * 2 * np.pi / sides

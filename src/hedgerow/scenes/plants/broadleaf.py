@@ -3,20 +3,20 @@
 
 import numpy as np
 
-from hedgerow.scenes.mesh import Piece
+from hedgerow.scenes.mesh import MeshPart
 from hedgerow.scenes.plants.branching import (
     GOLDEN_RAD,
     Branches,
     Crown,
     CrownShape,
     Habit,
-    fitted_m,
-    grown,
+    fit_lengths_m,
+    grow_branches,
     tubes,
-    turned_off,
+    turn_away,
 )
 from hedgerow.scenes.plants.plant import Metres
-from hedgerow.scenes.plants.woody import LeafyParameters, clothed, trunk
+from hedgerow.scenes.plants.woody import LeafyParameters, add_leaves, trunk
 
 
 class BroadleafParameters(LeafyParameters):
@@ -28,13 +28,13 @@ class BroadleafParameters(LeafyParameters):
     """Outline of the crown."""
 
 
-def make_broadleaf(parameters: BroadleafParameters, rng: np.random.Generator) -> tuple[Piece, ...]:
+def make_broadleaf(parameters: BroadleafParameters, rng: np.random.Generator) -> tuple[MeshPart, ...]:
     """Make a tree: a trunk, its branches and its leaves."""
     top = parameters.height_m - parameters.leaf_m
     crown = Crown(parameters.crown_shape, parameters.crown_diameter_m, parameters.crown_base_m, top)
     stem = trunk(0.93 * top, parameters.stem_diameter_m, 0.12, rng)
     limbs = _limbs(stem, crown, rng)
-    return Piece(tubes(stem, 12), "bark", "trunk"), *clothed(limbs, crown, parameters, rng)
+    return MeshPart(tubes(stem, 12), "bark", "trunk"), *add_leaves(limbs, crown, parameters, rng)
 
 
 def _limbs(stem: Branches, crown: Crown, rng: np.random.Generator) -> Branches:
@@ -44,9 +44,11 @@ def _limbs(stem: Branches, crown: Crown, rng: np.random.Generator) -> Branches:
     # The lowest limbs leave the trunk below the leaves and rise into the crown.
     first = max(crown.base_m - 0.04 * depth, 0.02 * crown.top_m) / stem_top
     share = (np.arange(n) + rng.uniform(0, 1, n)) / n
-    foot, way, radius = stem.at(np.zeros(n, dtype=np.int64), np.clip(first + (1 - first) * share, 0, 1))
+    foot, heading, radius = stem.at(np.zeros(n, dtype=np.int64), np.clip(first + (1 - first) * share, 0, 1))
     away = np.radians(72 - 45 * share + rng.normal(0, 6, n))
-    direction = turned_off(way, away, np.arange(n) * GOLDEN_RAD + rng.normal(0, 0.25, n))
-    length = fitted_m(crown, foot, direction, np.full(n, 0.75 * max(crown.diameter_m, depth))) * rng.uniform(0.85, 1, n)
+    direction = turn_away(heading, away, np.arange(n) * GOLDEN_RAD + rng.normal(0, 0.25, n))
+    length = fit_lengths_m(crown, foot, direction, np.full(n, 0.75 * max(crown.diameter_m, depth))) * rng.uniform(
+        0.85, 1, n
+    )
     thick = np.minimum(0.55 * radius, 0.028 * length)
-    return grown(foot, direction, length, thick, Habit(8, 0.35, 0.3, 0.2), rng)
+    return grow_branches(foot, direction, length, thick, Habit(8, 0.35, 0.3, 0.2), rng)

@@ -5,8 +5,8 @@ import numpy as np
 from pydantic import Field
 
 from hedgerow.base.parameters import NotNegative, Share
-from hedgerow.scenes.mesh import Piece, joined
-from hedgerow.scenes.plants.branching import GOLDEN_RAD, Branches, tubes, turned_off, unit
+from hedgerow.scenes.mesh import Mesh, MeshPart, join_meshes
+from hedgerow.scenes.plants.branching import GOLDEN_RAD, Branches, tubes, turn_away, unit
 from hedgerow.scenes.plants.grass import PatchParameters, truncated_normal
 from hedgerow.scenes.plants.leaves import arc_spines, scaled_to_area, strips
 from hedgerow.scenes.plants.plant import Angle, Metres, PerSquareMetre
@@ -16,30 +16,30 @@ class CerealParameters(PatchParameters):
     """Tall grass with ears; the defaults are a field of oats."""
 
     side_m: Metres = 5.0
-    """Extent in x, and in y too unless that is given."""
+    """Extent of the patch in x, and in y too unless side_y_m is given."""
     density_per_m2: PerSquareMetre = 250.0
-    """Stems per square metre; their number is Poisson distributed, their places independent."""
+    """Mean number of stems per square metre; they stand at independent random places (a Poisson process)."""
     height_m: Metres = 1.0
     """Mean height of the stems."""
     height_spread: Share = 0.08
-    """Standard deviation of the height against its mean; normal, cut off at twice that on both sides."""
+    """Standard deviation of the height as a share of its mean; a normal law, cut off at two standard deviations."""
     stem_diameter_m: Metres = 0.004
     """Diameter of a stem at its foot."""
     bend_deg: Angle = 14.0
     """Mean angle between the top of a stem and the vertical."""
     leaves: int = Field(default=4, ge=0, le=30)
-    """Leaves of a stem."""
+    """Number of leaves of a stem."""
     leaf_length_m: Metres = 0.3
     """Mean length of a leaf."""
     leaf_width_m: Metres = 0.011
     """Width of a leaf where it is widest."""
     leaf_area_index: NotNegative | None = None
-    """Leaf area (one side) per ground area; the widths are scaled to meet it. Default: what the widths give."""
+    """Leaf area (one side) per ground area; leaf widths are scaled to meet it. Default: leaf_width_m as it is."""
     spikelets: int = Field(default=14, ge=0, le=200)
-    """Grains of an ear."""
+    """Number of grains of an ear."""
 
 
-def make_cereal(parameters: CerealParameters, rng: np.random.Generator) -> tuple[Piece, ...]:
+def make_cereal(parameters: CerealParameters, rng: np.random.Generator) -> tuple[MeshPart, ...]:
     """Make a patch: stems and leaves, and ears."""
     feet = parameters.feet_m(rng)
     n = len(feet)
@@ -51,13 +51,13 @@ def make_cereal(parameters: CerealParameters, rng: np.random.Generator) -> tuple
     green = [tubes(stems, 3)]
     if n and parameters.leaves:
         green.append(_leaves(stems, parameters, rng))
-    pieces = [Piece(joined(*green), "grass", "grass")]
+    parts = [MeshPart(join_meshes(*green), "grass", "grass")]
     if n and parameters.spikelets:
-        pieces.append(Piece(_ears(stems, parameters, rng), "dry-grass", "grass"))
-    return tuple(pieces)
+        parts.append(MeshPart(_ears(stems, parameters, rng), "dry-grass", "grass"))
+    return tuple(parts)
 
 
-def _leaves(stems: Branches, parameters: CerealParameters, rng: np.random.Generator):
+def _leaves(stems: Branches, parameters: CerealParameters, rng: np.random.Generator) -> Mesh:
     n = len(stems.spine_m) * parameters.leaves
     which = np.repeat(np.arange(len(stems.spine_m)), parameters.leaves)
     place = (np.tile(np.arange(parameters.leaves), len(stems.spine_m)) + rng.uniform(0.2, 0.8, n)) / parameters.leaves
@@ -73,13 +73,13 @@ def _leaves(stems: Branches, parameters: CerealParameters, rng: np.random.Genera
     return scaled_to_area(spine, np.broadcast_to(half_m, (n, 6)), area_m2)
 
 
-def _ears(stems: Branches, parameters: CerealParameters, rng: np.random.Generator):
+def _ears(stems: Branches, parameters: CerealParameters, rng: np.random.Generator) -> Mesh:
     """Grains that hang around the upper fifth of each stem, on a wider circle further down, as an oat's."""
     n = len(stems.spine_m) * parameters.spikelets
     which = np.repeat(np.arange(len(stems.spine_m)), parameters.spikelets)
     share = (np.tile(np.arange(parameters.spikelets), len(stems.spine_m)) + rng.random(n)) / parameters.spikelets
-    foot, way, _ = stems.at(which, 0.8 + 0.2 * share)
-    out = turned_off(way, np.full(n, np.pi / 2), np.arange(n) * GOLDEN_RAD)
+    foot, heading, _ = stems.at(which, 0.8 + 0.2 * share)
+    out = turn_away(heading, np.full(n, np.pi / 2), np.arange(n) * GOLDEN_RAD)
     start = foot + out * (0.045 * (1 - share) * parameters.height_m)[:, None]
     hang = unit(0.35 * out + np.array([0, 0, -1]))
     s = np.array([0.0, 0.4, 1.0])

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from hedgerow.base.arrays import Array
 from hedgerow.base.parameters import NotNegative
 from hedgerow.errors import InputError
-from hedgerow.scenes.mesh import Piece, joined
+from hedgerow.scenes.mesh import MeshPart, join_meshes
 from hedgerow.scenes.plants import leaves
 from hedgerow.scenes.plants.branching import (
     GOLDEN_RAD,
@@ -17,11 +17,11 @@ from hedgerow.scenes.plants.branching import (
     Crown,
     CrownShape,
     Habit,
-    fitted_m,
-    grown,
-    kept_within,
+    clip_heights,
+    fit_lengths_m,
+    grow_branches,
     tubes,
-    turned_off,
+    turn_away,
 )
 from hedgerow.scenes.plants.plant import MAX_STEMS, Metres
 from hedgerow.scenes.plants.woody import WoodyParameters, children, trunk
@@ -31,7 +31,7 @@ class ConiferParameters(WoodyParameters):
     """A conifer; the defaults are a spruce of thirty years."""
 
     height_m: Metres = 10.0
-    """From the ground to the top."""
+    """Height from the ground to the top."""
     crown_diameter_m: Metres = 4.0
     """Width of the crown where it is widest."""
     crown_base_m: NotNegative = 0.8
@@ -43,13 +43,13 @@ class ConiferParameters(WoodyParameters):
     stem_diameter_m: Metres = 0.18
     """Diameter of the trunk at breast height (1.3 m)."""
     whorl_spacing_m: Metres = 0.35
-    """Height from one whorl of branches to the next: what it grows in a year."""
+    """Height from one whorl of branches to the next: a year's growth."""
     whorl_branches: int = Field(default=7, ge=2, le=30)
-    """Branches of a whorl."""
+    """Number of branches in a whorl."""
     droop: Annotated[float, Field(ge=-1, le=1)] = 0.35
-    """How far old branches hang: 0 is level, 1 steep, below 0 they rise as a pine's."""
+    """How much old branches hang down: 0 is level, 1 is steep; below 0 they rise, as those of a pine."""
     needle_length_m: Metres = 0.06
-    """Length of a bundle of needles, which is one triangle."""
+    """Length of a bundle of needles; each bundle is one triangle."""
     needle_width_m: Metres = 0.012
     """Width of a bundle of needles where it is widest."""
 
@@ -63,21 +63,21 @@ class ConiferParameters(WoodyParameters):
         return self
 
 
-def make_conifer(parameters: ConiferParameters, rng: np.random.Generator) -> tuple[Piece, ...]:
+def make_conifer(parameters: ConiferParameters, rng: np.random.Generator) -> tuple[MeshPart, ...]:
     """Make a tree: a trunk, its branches and its needles."""
     crown = Crown(parameters.crown_shape, parameters.crown_diameter_m, parameters.crown_base_m, parameters.height_m)
     stem = trunk(parameters.height_m - parameters.needle_length_m, parameters.stem_diameter_m, 0.02, rng)
-    branches = kept_within(_whorls(parameters, stem, crown, rng), crown.top_m)
-    shoots = kept_within(_shoots(branches, parameters.detail, rng), crown.top_m)
-    wood = joined(tubes(branches, 4), tubes(shoots, 3))
-    pieces = Piece(tubes(stem, 12), "bark", "trunk"), Piece(wood, "bark", "branch")
+    branches = clip_heights(_whorls(parameters, stem, crown, rng), crown.top_m)
+    shoots = clip_heights(_shoots(branches, parameters.detail, rng), crown.top_m)
+    wood = join_meshes(tubes(branches, 4), tubes(shoots, 3))
+    woody = MeshPart(tubes(stem, 12), "bark", "trunk"), MeshPart(wood, "bark", "branch")
     if not parameters.foliage_m2:
-        return pieces
+        return woody
     scale = 1 / np.sqrt(parameters.detail)
-    bearing = _bearing(stem, branches, shoots)
+    twigs = _needle_twigs(stem, branches, shoots)
     size = parameters.needle_length_m * scale, parameters.needle_width_m * scale
-    needles = leaves.needles(bearing, parameters.foliage_m2, *size, parameters.height_m, rng)
-    return *pieces, Piece(needles, "needle", "needles")
+    needles = leaves.needles(twigs, parameters.foliage_m2, *size, parameters.height_m, rng)
+    return *woody, MeshPart(needles, "needle", "needles")
 
 
 def _whorls(parameters: ConiferParameters, stem: Branches, crown: Crown, rng: np.random.Generator) -> Branches:
@@ -86,8 +86,8 @@ def _whorls(parameters: ConiferParameters, stem: Branches, crown: Crown, rng: np
     heights = np.repeat(heights, parameters.whorl_branches)
     n = len(heights)
     # Two branches in three stand in the whorl, the others anywhere between it and the next one.
-    between = np.where(rng.random(n) < 0.67, rng.normal(0, 0.06, n), rng.random(n)) * parameters.whorl_spacing_m
-    z = np.clip(heights + between, crown.base_m, 0.985 * top)
+    offset = np.where(rng.random(n) < 0.67, rng.normal(0, 0.06, n), rng.random(n)) * parameters.whorl_spacing_m
+    z = np.clip(heights + offset, crown.base_m, 0.985 * top)
     foot, _, radius = stem.at(np.zeros(n, dtype=np.int64), z / top)
     whorl = np.arange(n) // parameters.whorl_branches
     turn = np.arange(n) * 2 * np.pi / parameters.whorl_branches + whorl * GOLDEN_RAD + rng.normal(0, 0.15, n)
@@ -99,29 +99,33 @@ def _whorls(parameters: ConiferParameters, stem: Branches, crown: Crown, rng: np
     least = 0.35 * parameters.whorl_spacing_m
     length = crown.radius_m(z) / np.cos(rise)
     # One that rises may leave the crown through its upper side; one that hangs may end below it.
-    length = np.where(rise > 0, np.minimum(length, fitted_m(crown, foot, direction, length)), length)
+    length = np.where(rise > 0, np.minimum(length, fit_lengths_m(crown, foot, direction, length)), length)
     length = np.maximum(length * rng.uniform(0.8, 1.0, n), least)
-    return grown(foot, direction, length, np.minimum(0.5 * radius, 0.014 * length), Habit(6, 0.35, 0.12, 0.25), rng)
+    return grow_branches(
+        foot, direction, length, np.minimum(0.5 * radius, 0.014 * length), Habit(6, 0.35, 0.12, 0.25), rng
+    )
 
 
 def _shoots(branches: Branches, detail: float, rng: np.random.Generator) -> Branches:
     """Side shoots to the left and the right of their branch, shorter towards its tip: a flat spray."""
     n = max(50, round(branches.length_m.sum() / 0.045 * min(detail, 1.0) ** 0.5))
     which, along = children(branches, n, 0.06, rng)
-    foot, way, radius = branches.at(which, along)
+    foot, heading, radius = branches.at(which, along)
     side = np.where(np.arange(n) % 2, 0.0, np.pi) + rng.normal(0, 0.35, n)
-    direction = turned_off(way, rng.normal(0.9, 0.12, n), side)
+    direction = turn_away(heading, rng.normal(0.9, 0.12, n), side)
     length = branches.length_m[which] * (0.12 + 0.4 * (1 - along)) * rng.uniform(0.7, 1.15, n)
-    return grown(foot, direction, length, np.minimum(0.6 * radius, 0.012 * length), Habit(3, -0.1, 0.15, 0.4), rng)
+    return grow_branches(
+        foot, direction, length, np.minimum(0.6 * radius, 0.012 * length), Habit(3, -0.1, 0.15, 0.4), rng
+    )
 
 
-def _bearing(stem: Branches, branches: Branches, shoots: Branches) -> Branches:
-    """Cut what bears needles into single pieces: the shoots, the outer half of the branches and the leader."""
-    pieces = branches.spine_m.shape[1] - 1
-    spines = [_pieces(shoots.spine_m), _pieces(branches.spine_m[:, pieces // 2 :]), _pieces(stem.spine_m[:, -2:])]
+def _needle_twigs(stem: Branches, branches: Branches, shoots: Branches) -> Branches:
+    """Cut what bears needles into single segments: the shoots, the outer half of the branches and the leader."""
+    n = branches.spine_m.shape[1] - 1
+    spines = [_segments(shoots.spine_m), _segments(branches.spine_m[:, n // 2 :]), _segments(stem.spine_m[:, -2:])]
     spine = np.concatenate(spines)
     return Branches(spine, np.zeros(spine.shape[:2]))
 
 
-def _pieces(spine: Array) -> Array:
+def _segments(spine: Array) -> Array:
     return np.stack([spine[:, :-1], spine[:, 1:]], axis=2).reshape(-1, 2, 3)

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from hedgerow.base.arrays import Array
 from hedgerow.base.parameters import NotNegative
-from hedgerow.scenes.mesh import Piece, joined
+from hedgerow.scenes.mesh import MeshPart, join_meshes
 from hedgerow.scenes.plants.branching import GOLDEN_RAD, Branches, across, tubes, unit
 from hedgerow.scenes.plants.leaves import arc_spines, scaled_to_area
 from hedgerow.scenes.plants.plant import Angle, Metres, PlantParameters
@@ -18,19 +18,19 @@ class FernParameters(PlantParameters):
     height_m: Metres = 0.7
     """Height of the highest frond."""
     fronds: int = Field(default=16, ge=1, le=200)
-    """Fronds of a plant."""
+    """Number of fronds of a plant."""
     bend_deg: Angle = 76.0
-    """Angle between the tip of a frond and the vertical."""
+    """Mean angle between the tip of a frond and the vertical."""
     leaflets: int = Field(default=30, ge=2, le=200)
-    """Leaflets on each side of a frond."""
+    """Number of leaflets on each side of a frond."""
     leaflet_m: Metres = 0.16
     """Length of the longest leaflets."""
     leaf_area_m2: NotNegative | None = None
-    """Leaf area (one side) of the plant; the leaflets' widths are scaled to meet it. Default: what they have."""
+    """Leaf area (one side) of the plant; leaflet widths are scaled to meet it. Default: 0.26 of their length."""
 
 
-def make_fern(parameters: FernParameters, rng: np.random.Generator) -> tuple[Piece, ...]:
-    """Make a fern as one piece."""
+def make_fern(parameters: FernParameters, rng: np.random.Generator) -> tuple[MeshPart, ...]:
+    """Make a fern as one mesh part."""
     n = parameters.fronds
     tip = np.radians(np.clip(parameters.bend_deg + rng.normal(0, 12, n), 5, 150))
     height = parameters.height_m * np.append(rng.uniform(0.6, 0.95, n - 1), 1.0)
@@ -39,7 +39,7 @@ def make_fern(parameters: FernParameters, rng: np.random.Generator) -> tuple[Pie
     rachis = Branches(spine, np.broadcast_to(0.003 * np.linspace(1, 0.3, 11), (n, 11)))
     leaflets, half_m = _leaflets(rachis, parameters, rng)
     mesh = scaled_to_area(leaflets, half_m, parameters.leaf_area_m2)
-    return (Piece(joined(tubes(rachis, 3), mesh), "leaf", "vegetation"),)
+    return (MeshPart(join_meshes(tubes(rachis, 3), mesh), "leaf", "vegetation"),)
 
 
 def _leaflets(rachis: Branches, parameters: FernParameters, rng: np.random.Generator) -> tuple[Array, Array]:
@@ -47,13 +47,13 @@ def _leaflets(rachis: Branches, parameters: FernParameters, rng: np.random.Gener
     n, pairs = parameters.fronds, parameters.leaflets
     along = np.tile(np.repeat(np.linspace(0.2, 0.995, pairs), 2), n)
     which = np.repeat(np.arange(n), 2 * pairs)
-    foot, way, _ = rachis.at(which, along)
-    level, _ = across(way)
+    foot, heading, _ = rachis.at(which, along)
+    level, _ = across(heading)
     side = np.where(np.arange(len(along)) % 2, 1.0, -1.0)[:, None] * level
     share = (along - 0.2) / 0.8
     outline = np.minimum(0.55 + 1.8 * share, 1.12 * (1 - share**1.7) + 0.05)
     length = parameters.leaflet_m * np.clip(outline, 0.05, 1) * rng.uniform(0.9, 1.1, len(along))
-    out = unit(side + 0.45 * way + 0.08 * rng.normal(size=(len(along), 3)))
+    out = unit(side + 0.45 * heading + 0.08 * rng.normal(size=(len(along), 3)))
     s = np.array([0.0, 0.35, 0.7, 1.0])
     hang = -0.22 * length[:, None] * s**2
     spine = foot[:, None] + out[:, None] * (length[:, None] * s)[..., None] + hang[..., None] * np.array([0, 0, 1])

@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from hedgerow.base.arrays import Array
 from hedgerow.base.parameters import NotNegative, Share
 from hedgerow.errors import InputError
-from hedgerow.scenes.mesh import Mesh, Piece
+from hedgerow.scenes.mesh import Mesh, MeshPart
 from hedgerow.scenes.plants.leaves import arc_spines, scaled_to_area
 from hedgerow.scenes.plants.plant import MAX_STEMS, Angle, Metres, PerSquareMetre, PlantParameters
 
@@ -22,11 +22,11 @@ class PatchParameters(PlantParameters):
     """A rectangle with stems at random places."""
 
     side_m: Metres = 10.0
-    """Extent in x, and in y too unless that is given."""
+    """Extent of the patch in x, and in y too unless side_y_m is given."""
     side_y_m: Metres | None = None
-    """Extent in y. Default: as in x."""
+    """Extent of the patch in y. Default: the same as in x."""
     density_per_m2: PerSquareMetre = 50.0
-    """Stems or blades per square metre; their number is Poisson distributed, their places independent."""
+    """Mean number of stems or blades per square metre; they stand at independent random places (a Poisson process)."""
 
     @property
     def size_m(self) -> tuple[float, float]:
@@ -56,41 +56,41 @@ class CylinderGrassParameters(PatchParameters):
     """Grass of Goodin 2018 §3.4.1: uniform vertical cylinders, randomly placed."""
 
     diameter_m: Metres = 0.01
-    """Diameter d of the stems: 10 and 20 mm in Goodin 2018."""
+    """Diameter d of the stems; Goodin 2018 has 10 and 20 mm."""
     height_m: Metres = 0.5
     """Height of all stems."""
     sides: int = Field(default=8, ge=3, le=64)
-    """Faces of a stem; two triangles each."""
+    """Number of faces of a stem, two triangles each."""
 
 
 class BladeGrassParameters(PatchParameters):
     """Bent blades."""
 
     density_per_m2: PerSquareMetre = 400.0
-    """Blades per square metre; their number is Poisson distributed. A mown lawn has tens of thousands."""
+    """Mean number of blades per square metre, Poisson distributed; a mown lawn has tens of thousands."""
     height_m: Metres = 0.35
-    """Mean height that the blades reach above the ground."""
+    """Mean height of the blades above the ground, bent as they are."""
     height_spread: Share = 0.25
-    """Standard deviation of the height against its mean; normal, cut off at twice that on both sides."""
+    """Standard deviation of the height as a share of its mean; a normal law, cut off at two standard deviations."""
     width_m: Metres = 0.005
     """Width of a blade near its foot."""
     bend_deg: Angle = 55.0
     """Mean angle between the tip of a blade and the vertical."""
     bend_spread_deg: Angle = 25.0
-    """The angle of the tip is uniform within this of the mean."""
+    """The angle of a tip is uniform between bend_deg minus this and bend_deg plus this."""
     tuft_blades: int = Field(default=6, ge=1, le=1000)
-    """Blades that grow close together."""
+    """Mean number of blades in a tuft; 1 is no tufts."""
     tuft_radius_m: NotNegative = 0.03
-    """How far they stand from the middle of their tuft, as a standard deviation."""
+    """Standard deviation of the distance in x and y between a blade and the middle of its tuft."""
     leaf_area_index: NotNegative | None = None
-    """Leaf area (one side) per ground area; the widths are scaled to meet it. Default: what the widths give."""
+    """Leaf area (one side) per ground area; blade widths are scaled to meet it. Default: width_m as it is."""
     segments: int = Field(default=4, ge=1, le=64)
-    """Pieces along a blade, two triangles each."""
+    """Number of segments along a blade, two triangles each."""
     folded: bool = False
-    """Whether a blade has a fold along its middle, as real ones; twice the triangles."""
+    """Whether a blade is folded along its middle, as real ones are; takes twice the triangles."""
 
 
-def make_cylinder_grass(parameters: CylinderGrassParameters, rng: np.random.Generator) -> tuple[Piece, ...]:
+def make_cylinder_grass(parameters: CylinderGrassParameters, rng: np.random.Generator) -> tuple[MeshPart, ...]:
     """Make a patch of upright cylinders.
 
     The mean width of a stem seen from the side is the diameter exactly, whatever the number of faces: the outline of a
@@ -106,12 +106,12 @@ def make_cylinder_grass(parameters: CylinderGrassParameters, rng: np.random.Gene
     j = (i + 1) % sides
     faces = np.concatenate([np.stack([i, j, i + sides], axis=1), np.stack([j, j + sides, i + sides], axis=1)])
     triangles = (2 * sides * np.arange(len(feet)))[:, None, None] + faces
-    return (Piece(Mesh(vertices.reshape(-1, 3), triangles.reshape(-1, 3)), "grass", "grass"),)
+    return (MeshPart(Mesh(vertices.reshape(-1, 3), triangles.reshape(-1, 3)), "grass", "grass"),)
 
 
-def make_blade_grass(parameters: BladeGrassParameters, rng: np.random.Generator) -> tuple[Piece, ...]:
+def make_blade_grass(parameters: BladeGrassParameters, rng: np.random.Generator) -> tuple[MeshPart, ...]:
     """Make a patch of bent blades in tufts."""
-    feet = tufted(parameters.feet_m(rng), parameters, rng)
+    feet = gather_tufts(parameters.feet_m(rng), parameters, rng)
     n = len(feet)
     height = parameters.height_m * (1 + parameters.height_spread * truncated_normal(n, rng))
     spread = parameters.bend_spread_deg * rng.uniform(-1, 1, n)
@@ -121,10 +121,10 @@ def make_blade_grass(parameters: BladeGrassParameters, rng: np.random.Generator)
     half_m = np.broadcast_to(parameters.width_m / 2 * (1 - 0.93 * along**2), (n, len(along)))
     fold = 0.35 if parameters.folded else 0.0
     area_m2 = None if parameters.leaf_area_index is None else parameters.leaf_area_index * parameters.area_m2
-    return (Piece(scaled_to_area(spine, half_m, area_m2, fold), "grass", "grass"),)
+    return (MeshPart(scaled_to_area(spine, half_m, area_m2, fold), "grass", "grass"),)
 
 
-def tufted(feet_m: Array, parameters: BladeGrassParameters, rng: np.random.Generator) -> Array:
+def gather_tufts(feet_m: Array, parameters: BladeGrassParameters, rng: np.random.Generator) -> Array:
     """Gather (N, 3) feet around every n-th of them, without leaving the patch."""
     n, size = len(feet_m), np.asarray(parameters.size_m)
     if parameters.tuft_blades == 1 or n == 0:

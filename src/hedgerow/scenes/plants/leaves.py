@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leaves: blades, strips and foliage on twigs."""
+"""Leaves: leaves and needles on twigs, and strips for blades and fronds; their areas sum up to what was asked for."""
 
 from typing import Any, Literal
 
@@ -7,10 +7,7 @@ import numpy as np
 
 from hedgerow.base.arrays import Array
 from hedgerow.scenes.mesh import Mesh
-from hedgerow.scenes.plants.branching import GOLDEN_RAD, Branches, across, turned_off, unit
-
-# Leaves and needles on twigs; the sum of their areas is what was asked for, exactly.
-
+from hedgerow.scenes.plants.branching import GOLDEN_RAD, Branches, across, turn_away, unit
 
 LeafTriangles = Literal[2, 4]
 
@@ -23,7 +20,7 @@ _CORNERS: dict[LeafTriangles, tuple[Array, list[list[int]]]] = {
 }
 
 
-def on_twigs(twigs: Branches, n: int, rng: np.random.Generator, first: float = 0.1) -> tuple[Array, Array]:
+def places_on_twigs(twigs: Branches, n: int, rng: np.random.Generator, first: float = 0.1) -> tuple[Array, Array]:
     """Spread n places over twigs by their length, beyond a share `first` of each: (n, 3) points [m] and directions."""
     length = twigs.length_m
     which = np.sort(rng.choice(len(length), n, p=length / length.sum()))
@@ -55,15 +52,15 @@ def leaves(
     shape = corners * [1, width, width]
     one_m2 = areas_m2(Mesh(shape, np.array(faces))).sum() * length_m**2
     n = max(1, round(area_m2 / one_m2))
-    foot, along = on_twigs(twigs, n, rng)
-    out = turned_off(along, rng.uniform(0.6, 1.2, n), np.arange(n) * GOLDEN_RAD + rng.normal(0, 0.3, n))
+    foot, along = places_on_twigs(twigs, n, rng)
+    out = turn_away(along, rng.uniform(0.6, 1.2, n), np.arange(n) * GOLDEN_RAD + rng.normal(0, 0.3, n))
     out = unit(out + [0, 0, -0.15] + 0.2 * rng.normal(size=(n, 3)))
     up = unit(np.array([0, 0, 0.9]) + 0.5 * rng.normal(size=(n, 3)))
     side = unit(np.cross(up, out))
     frame = np.stack([out, side, np.cross(out, side)], axis=1)
     size = rng.uniform(0.7, 1.3, n)
     size *= np.sqrt(area_m2 / (one_m2 / length_m**2 * (size**2).sum()))
-    vertices = _between(foot[:, None] + size[:, None, None] * (shape @ frame), top_m)
+    vertices = _shift_within(foot[:, None] + size[:, None, None] * (shape @ frame), top_m)
     corner = len(shape) * np.arange(n)[:, None, None] + np.array(faces)
     return Mesh(vertices.reshape(-1, 3), corner.reshape(-1, 3))
 
@@ -80,8 +77,8 @@ def needles(
         top_m: none rises above this, nor sinks below the ground [m].
     """
     n = max(1, round(area_m2 / (length_m * width_m / 2)))
-    foot, along = on_twigs(twigs, n, rng, 0.0)
-    out = turned_off(along, rng.uniform(0.5, 1.1, n), rng.uniform(0, 2 * np.pi, n))
+    foot, along = places_on_twigs(twigs, n, rng, 0.0)
+    out = turn_away(along, rng.uniform(0.5, 1.1, n), rng.uniform(0, 2 * np.pi, n))
     out = unit(out + np.array([0, 0, 0.1]))
     level, other = across(out)
     turn = rng.uniform(0, np.pi, n)[:, None]
@@ -90,17 +87,14 @@ def needles(
     size *= np.sqrt(area_m2 / (length_m * width_m / 2 * (size**2).sum()))
     # Broad at the foot: a bundle fans out from there only a little, and the tip is what thins out.
     vertices = np.stack([foot - size * half, foot + size * half, foot + size * length_m * out], axis=1)
-    return Mesh(_between(vertices, top_m).reshape(-1, 3), np.arange(3 * n).reshape(n, 3))
+    return Mesh(_shift_within(vertices, top_m).reshape(-1, 3), np.arange(3 * n).reshape(n, 3))
 
 
-def _between(corners_m: Array, top_m: float) -> Array:
+def _shift_within(corners_m: Array, top_m: float) -> Array:
     """Shift each of (N, C, 3) leaves up or down, as a whole, until it lies between the ground and the top."""
     z = corners_m[..., 2]
     shift = np.maximum(-z.min(axis=1), 0) - np.maximum(z.max(axis=1) - top_m, 0)
     return corners_m + shift[:, None, None] * np.array([0, 0, 1])
-
-
-# Strips along bent lines: blades of grass, fronds, needles. All strips of a plant in one go.
 
 
 def arc_spines(
@@ -113,7 +107,7 @@ def arc_spines(
         height_m: (N,) how far they rise above that, at their highest point [m].
         foot_rad, tip_rad: (N,) angle to the vertical at the foot and at the tip [rad].
         heading_rad: (N,) to which side they bend.
-        segments: number of straight pieces.
+        segments: number of straight segments.
 
     Returns:
         (N, segments + 1, 3) points [m].
@@ -134,13 +128,13 @@ def strips(spine_m: Array, half_m: Array, side: Array | None = None, fold: float
     Args:
         spine_m: (N, K + 1, 3) middle lines [m].
         half_m: (N, K + 1) half the width at each point [m].
-        side: (N, 3) unit vectors across. Default: horizontal, square to the way from the first to the last point.
+        side: (N, 3) unit vectors across. Default: horizontal, square to the line from the first to the last point.
         fold: how far the middle lies below the edges, against half the width; 0 is flat.
     """
     n, points = len(spine_m), int(spine_m.shape[1])
     if side is None:
-        way = spine_m[:, -1] - spine_m[:, 0]
-        side = np.stack([-way[:, 1], way[:, 0], np.zeros(n)], axis=1)
+        chord = spine_m[:, -1] - spine_m[:, 0]
+        side = np.stack([-chord[:, 1], chord[:, 0], np.zeros(n)], axis=1)
         length = np.linalg.norm(side, axis=1, keepdims=True)
         side = np.where(length > 1e-9, side / np.maximum(length, 1e-9), [1.0, 0.0, 0.0])
     across = side[:, None] * half_m[..., None]
@@ -160,7 +154,7 @@ def scaled_to_area(spine_m: Array, half_m: Array, area_m2: float | None, fold: f
     """Return strips whose widths are scaled so that their areas (one side) sum up to `area_m2`, unless that is None.
 
     Each strip is flat or folded with a fixed side, so the area is linear in the width but for strips that bend; a few
-    passes remove what that leaves.
+    repetitions remove what that leaves.
     """
     mesh = strips(spine_m, half_m, fold=fold)
     if area_m2 is None or not len(mesh.triangles):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plant: a name, its parameters and how it grows from them and a seed."""
+"""Plant: a kind of plant, its parameters and how it grows from them and a seed; and the units of plant parameters."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,10 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from hedgerow.base.parameters import Parameters
-from hedgerow.scenes.mesh import Piece
-
-# What the parameters of all plants share, and the units in which they are given.
-
+from hedgerow.scenes.mesh import MeshPart
 
 Metres = Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)]
 PerSquareMetre = Annotated[float, Field(ge=0, le=100_000, allow_inf_nan=False)]
@@ -23,24 +20,23 @@ MAX_STEMS = 20_000_000
 
 
 class PlantParameters(Parameters):
-    """Parameters of a plant."""
-
-
-# Plant: a name, its parameters and how it grows from them and a seed.
+    """Parameters of a kind of plant."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plant:
-    """One kind of plant."""
+    """One kind of plant: a row of the table PLANTS."""
 
     name: str
+    """What scene files call it."""
     about: str
-    """What it is."""
+    """What it is, in a few words."""
     parameters: type[PlantParameters]
-    make: Callable[[Any, np.random.Generator], tuple[Piece, ...]]
-    """Parameters and random numbers in, pieces that stand on (0, 0, 0) out; z is up, metres."""
+    """What can be set, with defaults and bounds."""
+    make: Callable[[Any, np.random.Generator], tuple[MeshPart, ...]]
+    """Takes parameters and random numbers, returns mesh parts that stand on (0, 0, 0); z is up, metres."""
 
-    def grow(self, seed: int = 0, **values: Any) -> tuple[Piece, ...]:
+    def grow(self, seed: int = 0, **values: Any) -> tuple[MeshPart, ...]:
         """Make one plant, for example `PLANTS["shrub"].grow(7, height_m=1.2)`.
 
         Raises:

@@ -5,37 +5,45 @@ import numpy as np
 from pydantic import Field
 
 from hedgerow.base.parameters import NotNegative
-from hedgerow.scenes.mesh import Piece
-from hedgerow.scenes.plants.branching import GOLDEN_RAD, Branches, Crown, CrownShape, Habit, fitted_m, grown
+from hedgerow.scenes.mesh import MeshPart
+from hedgerow.scenes.plants.branching import (
+    GOLDEN_RAD,
+    Branches,
+    Crown,
+    CrownShape,
+    Habit,
+    fit_lengths_m,
+    grow_branches,
+)
 from hedgerow.scenes.plants.leaves import LeafTriangles
 from hedgerow.scenes.plants.plant import Metres
-from hedgerow.scenes.plants.woody import LeafyParameters, clothed
+from hedgerow.scenes.plants.woody import LeafyParameters, add_leaves
 
 
 class ShrubParameters(LeafyParameters):
     """A shrub."""
 
     height_m: Metres = 1.5
-    """From the ground to the top."""
+    """Height from the ground to the top."""
     crown_diameter_m: Metres = 1.6
-    """Width where it is widest."""
+    """Width of the shrub where it is widest."""
     crown_base_m: NotNegative = 0.0
     """Height of the lowest leaves; above 0 the stems below are bare."""
     crown_shape: CrownShape = "dome"
-    """Outline: dome is half an ellipsoid, round a whole one."""
+    """Outline of the leaves: dome is half an ellipsoid, round a whole one."""
     leaf_area_index: NotNegative = 4.0
     """Leaf area (one side) per ground area under the shrub."""
     leaf_length_m: Metres = 0.05
     """Length of a leaf."""
     leaf_triangles: LeafTriangles = 4
-    """2 for diamonds, 4 for ovals."""
+    """Triangles of a leaf: 2 make a diamond, 4 an oval."""
     stems: int = Field(default=9, ge=1, le=200)
-    """Stems that come out of the ground."""
+    """Number of stems that come out of the ground."""
     stem_diameter_m: Metres = 0.025
     """Diameter of a stem at its foot."""
 
 
-def make_shrub(parameters: ShrubParameters, rng: np.random.Generator) -> tuple[Piece, ...]:
+def make_shrub(parameters: ShrubParameters, rng: np.random.Generator) -> tuple[MeshPart, ...]:
     """Make a shrub: stems and twigs, and leaves."""
     crown = Crown(
         parameters.crown_shape,
@@ -43,7 +51,7 @@ def make_shrub(parameters: ShrubParameters, rng: np.random.Generator) -> tuple[P
         parameters.crown_base_m,
         max(parameters.height_m - parameters.leaf_m, parameters.crown_base_m + 0.01),
     )
-    return clothed(_stems(parameters, crown, rng), crown, parameters, rng, label="shrub", limb_sides=5)
+    return add_leaves(_stems(parameters, crown, rng), crown, parameters, rng, label="shrub", limb_sides=5)
 
 
 def _stems(parameters: ShrubParameters, crown: Crown, rng: np.random.Generator) -> Branches:
@@ -61,6 +69,6 @@ def _stems(parameters: ShrubParameters, crown: Crown, rng: np.random.Generator) 
         aim = direction * [crown.diameter_m / 2, crown.diameter_m / 2, crown.top_m - crown.base_m]
         direction = aim + np.array([0, 0, crown.base_m])
         direction /= np.linalg.norm(direction, axis=1, keepdims=True)
-    length = fitted_m(crown, root, direction, np.full(n, reach)) * rng.uniform(0.85, 1, n)
+    length = fit_lengths_m(crown, root, direction, np.full(n, reach)) * rng.uniform(0.85, 1, n)
     thick = np.full(n, parameters.stem_diameter_m / 2)
-    return grown(root, direction, length, thick, Habit(7, 0.15, 0.25, 0.3), rng)
+    return grow_branches(root, direction, length, thick, Habit(7, 0.15, 0.25, 0.3), rng)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What shrubs and trees share: the parameters foresters quote, the trunk, and limbs clothed with twigs and leaves."""
+"""What shrubs and trees share: the parameters foresters quote, the trunk, and limbs that get twigs and leaves."""
 
 from typing import Annotated, Self
 
@@ -10,18 +10,18 @@ from pydantic import Field, model_validator
 from hedgerow.base.arrays import Array
 from hedgerow.base.parameters import NotNegative
 from hedgerow.errors import InputError
-from hedgerow.scenes.mesh import Piece, joined
+from hedgerow.scenes.mesh import MeshPart, join_meshes
 from hedgerow.scenes.plants import leaves
 from hedgerow.scenes.plants.branching import (
     GOLDEN_RAD,
     Branches,
     Crown,
     Habit,
-    fitted_m,
-    grown,
-    kept_within,
+    clip_heights,
+    fit_lengths_m,
+    grow_branches,
     tubes,
-    turned_off,
+    turn_away,
 )
 from hedgerow.scenes.plants.leaves import LeafTriangles
 from hedgerow.scenes.plants.plant import MAX_STEMS, Metres, PlantParameters
@@ -29,13 +29,14 @@ from hedgerow.scenes.plants.plant import MAX_STEMS, Metres, PlantParameters
 BREAST_M = 1.3
 """Height at which foresters measure the diameter of a stem."""
 LEAVES_PER_TWIG = 12
+"""Leaves on one twig, on average."""
 
 
 class WoodyParameters(PlantParameters):
     """Size of a woody plant and of its leaves."""
 
     height_m: Metres = 8.0
-    """From the ground to the top."""
+    """Height from the ground to the top."""
     crown_diameter_m: Metres = 5.0
     """Width of the crown where it is widest."""
     crown_base_m: NotNegative = 2.0
@@ -43,9 +44,9 @@ class WoodyParameters(PlantParameters):
     leaf_area_index: NotNegative = 4.0
     """Leaf area (one side) per ground area under the crown."""
     leaf_area_m2: NotNegative | None = None
-    """Leaf area (one side) of the whole plant, instead of the index."""
+    """Leaf area (one side) of the whole plant. Default: what leaf_area_index gives."""
     detail: Annotated[float, Field(ge=0.01, le=100)] = 1.0
-    """Leaves and twigs against their true number. Below 1 they are fewer and larger: the leaf area stays."""
+    """Number of leaves and twigs as a share of the true number; below 1 they are fewer and larger, of the same area."""
 
     @property
     def foliage_m2(self) -> float:
@@ -71,9 +72,9 @@ class LeafyParameters(WoodyParameters):
     leaf_length_m: Metres = 0.09
     """Length of a leaf."""
     leaf_width: Annotated[float, Field(gt=0, le=2)] = 0.6
-    """Width of a leaf against its length."""
+    """Width of a leaf as a share of its length."""
     leaf_triangles: LeafTriangles = 2
-    """2 for diamonds, 4 for ovals."""
+    """Triangles of a leaf: 2 make a diamond, 4 an oval."""
 
     @model_validator(mode="after")
     def _check_leaves(self) -> Self:
@@ -95,9 +96,11 @@ class LeafyParameters(WoodyParameters):
 
 def trunk(height_m: float, breast_diameter_m: float, wander: float, rng: np.random.Generator) -> Branches:
     """Grow a trunk with a flare at its foot; its diameter at breast height, or a sixth of its height, is given [m]."""
-    pieces = 14
+    segments = 14
     up = np.array([[0.0, 0.0, 1.0]])
-    straight = grown(np.zeros((1, 3)), up, np.array([height_m]), np.ones(1), Habit(pieces, 0.6, wander, 1.0), rng)
+    straight = grow_branches(
+        np.zeros((1, 3)), up, np.array([height_m]), np.ones(1), Habit(segments, 0.6, wander, 1.0), rng
+    )
     spine = straight.spine_m * [1, 1, height_m / straight.spine_m[0, -1, 2]]
     z = spine[0, :, 2]
     measured_m = min(BREAST_M, height_m / 6)
@@ -119,23 +122,27 @@ def children(parents: Branches, n: int, first: float, rng: np.random.Generator) 
 def boughs(limbs: Branches, crown: Crown, n: int, rng: np.random.Generator) -> Branches:
     """Grow n second-order branches from limbs, within the crown."""
     which, along = children(limbs, n, 0.15, rng)
-    foot, way, radius = limbs.at(which, along)
-    direction = turned_off(way, rng.uniform(0.6, 1.1, n), np.arange(n) * GOLDEN_RAD + rng.normal(0, 0.4, n))
+    foot, heading, radius = limbs.at(which, along)
+    direction = turn_away(heading, rng.uniform(0.6, 1.1, n), np.arange(n) * GOLDEN_RAD + rng.normal(0, 0.4, n))
     wanted = limbs.length_m[which] * (0.62 - 0.37 * along) * rng.uniform(0.7, 1.2, n)
-    length = fitted_m(crown, foot, direction, wanted)
-    return grown(foot, direction, length, np.minimum(0.6 * radius, 0.02 * length), Habit(4, 0.35, 0.35, 0.35), rng)
+    length = fit_lengths_m(crown, foot, direction, wanted)
+    return grow_branches(
+        foot, direction, length, np.minimum(0.6 * radius, 0.02 * length), Habit(4, 0.35, 0.35, 0.35), rng
+    )
 
 
 def twigs(boughs: Branches, crown: Crown, n: int, length_m: float, rng: np.random.Generator) -> Branches:
     """Grow n twigs of about that length from branches, within the crown [m]."""
     which, along = children(boughs, n, 0.1, rng)
-    foot, way, radius = boughs.at(which, along)
-    direction = turned_off(way, rng.uniform(0.5, 1.1, n), np.arange(n) * GOLDEN_RAD + rng.normal(0, 0.4, n))
-    length = fitted_m(crown, foot, direction, length_m * rng.uniform(0.6, 1.4, n))
-    return grown(foot, direction, length, np.minimum(0.7 * radius, 0.008 * length_m), Habit(2, 0.25, 0.25, 0.5), rng)
+    foot, heading, radius = boughs.at(which, along)
+    direction = turn_away(heading, rng.uniform(0.5, 1.1, n), np.arange(n) * GOLDEN_RAD + rng.normal(0, 0.4, n))
+    length = fit_lengths_m(crown, foot, direction, length_m * rng.uniform(0.6, 1.4, n))
+    return grow_branches(
+        foot, direction, length, np.minimum(0.7 * radius, 0.008 * length_m), Habit(2, 0.25, 0.25, 0.5), rng
+    )
 
 
-def clothed(
+def add_leaves(
     limbs: Branches,
     crown: Crown,
     parameters: LeafyParameters,
@@ -143,17 +150,17 @@ def clothed(
     *,
     label: str = "leaves",
     limb_sides: int = 6,
-) -> tuple[Piece, ...]:
-    """Give limbs their boughs, twigs and leaves: one piece of wood and one of leaves."""
+) -> tuple[MeshPart, ...]:
+    """Give limbs their boughs, twigs and leaves: one mesh part of wood and one of leaves."""
     n_twigs = parameters.n_twigs
     second = boughs(limbs, crown, max(12, min(n_twigs // 6, 10 + 14 * len(limbs.spine_m))), rng)
     spacing = 0.12 * (crown.diameter_m * (crown.top_m - crown.base_m)) ** 0.5
     third = twigs(second, crown, n_twigs, float(np.clip(spacing, 2 * parameters.leaf_m, 0.9)), rng)
-    limbs, second, third = (kept_within(each, crown.top_m) for each in (limbs, second, third))
-    wood = joined(tubes(limbs, limb_sides), tubes(second, 4), tubes(third, 3))
+    limbs, second, third = (clip_heights(each, crown.top_m) for each in (limbs, second, third))
+    wood = join_meshes(tubes(limbs, limb_sides), tubes(second, 4), tubes(third, 3))
     area = parameters.foliage_m2
     if not area:
-        return (Piece(wood, "bark", "branch"),)
+        return (MeshPart(wood, "bark", "branch"),)
     size = parameters.leaf_m, parameters.leaf_width, parameters.height_m
     leaf = leaves.leaves(third, area, *size, rng, triangles=parameters.leaf_triangles)
-    return Piece(wood, "bark", "branch"), Piece(leaf, "leaf", label)
+    return MeshPart(wood, "bark", "branch"), MeshPart(leaf, "leaf", label)

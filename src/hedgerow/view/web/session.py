@@ -21,7 +21,7 @@ from hedgerow.simulate import Simulation, replay, require_same_map, simulate
 from hedgerow.world import LearnedWorld, World, load_world
 
 if TYPE_CHECKING:
-    from hedgerow.scenes.file.build import Stages
+    from hedgerow.base.progress import StepProgress
 
 
 # Layers: clouds that can be shown over each other, each read or fired sweep by sweep.
@@ -287,7 +287,7 @@ WAY_PER_SWEEP = 4
 def open_stage(
     paths: Sequence[str | Path],
     seed: int = 0,
-    progress: "Stages | None" = None,
+    progress: "StepProgress | None" = None,
     options: Mapping[str, Any] | None = None,
 ) -> Stage:
     """Open logs, worlds and scenes to be shown together.
@@ -320,7 +320,7 @@ def open_stage(
     return _placed(named_apart(logs + simulated), worlds)
 
 
-def _own_drive(place: Place, seed: int, progress: "Stages | None") -> Layer:
+def _own_drive(place: Place, seed: int, progress: "StepProgress | None") -> Layer:
     """Return the layer of the scene's own sensor along the scene's first trajectory."""
     sensor = place.sensor(None)
     if place.plan is None or not place.plan.file.trajectories:

@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Placeables: the plants, mesh files, shapes and learned worlds of a scene file, made ready to be placed many times.
+
+Each variant is made once, as a scene of its own that all its copies share. Mesh files (OBJ, PLY, STL, GLB) are read by
+trimesh; a mesh that a GLB places several times is kept once, with its places.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.base.arrays import Array
+from hedgerow.errors import FileError
+from hedgerow.scenes import mesh as shapes
+from hedgerow.scenes.file.read import Source
+from hedgerow.scenes.file.schema import (
+    BoxSpec,
+    CylinderSpec,
+    EllipsoidSpec,
+    MeshSpec,
+    PanelSpec,
+    PlantSpec,
+    Shape,
+    WorldSpec,
+)
+from hedgerow.scenes.labels import Label
+from hedgerow.scenes.materials import Material, Surface
+from hedgerow.scenes.mesh import Mesh, MeshPart
+from hedgerow.scenes.plants import PLANTS
+from hedgerow.world.load import load_world
+from hedgerow.world.scene import Scene
+
+_Y_UP = np.array([[1.0, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
+"""Turns y up into z up."""
+
+
+class PlacedPart(NamedTuple):
+    """A mesh part and where it stands within its placeable."""
+
+    part: MeshPart
+    places: Array
+    """(M, 4, 4) transforms to the placeable's frame; they may scale."""
+
+
+@dataclass(frozen=True)
+class Appearance:
+    """Materials and labels of a scene: turns their names into what a laser of one wavelength meets."""
+
+    materials: Mapping[str, Material]
+    labels: Mapping[str, Label]
+    wavelength_nm: float
+
+    def add(self, scene: Scene, part: MeshPart, permeability: float = 0.0) -> None:
+        """Add a mesh part to a scene."""
+        surface: Surface = self.materials[part.material].at(self.wavelength_nm)
+        if len(part.mesh.triangles):
+            scene.add_mesh(
+                *part.mesh,
+                permeability=permeability,
+                label=self.labels[part.label].number,
+                reflectance=surface.reflectance,
+                lambertian=surface.lambertian,
+                noise=surface.noise,
+            )
+
+    def make_scene(self, parts: Sequence[MeshPart], permeability: float = 0.0) -> Scene:
+        """Make a scene of mesh parts."""
+        scene = Scene()
+        for part in parts:
+            self.add(scene, part, permeability)
+        return scene
+
+
+class Placeable:
+    """Something that can be placed, in one or more variants."""
+
+    def __init__(
+        self, variants: Sequence[Sequence[PlacedPart]], appearance: Appearance, permeability: float = 0.0
+    ) -> None:
+        """Take over the placed parts of each variant."""
+        self._variants = variants
+        self._appearance = appearance
+        self.permeability = permeability
+
+    @cached_property
+    def scenes(self) -> list[Scene]:
+        """One scene for each variant; what a mesh file places several times is placed, not copied."""
+        return [self._make_scene(variant) for variant in self._variants]
+
+    @cached_property
+    def parts(self) -> list[tuple[MeshPart, ...]]:
+        """The mesh parts of each variant, everything copied to its place; for merging into patches."""
+        return [
+            tuple(_moved(part, place) for part, places in variant for place in places) for variant in self._variants
+        ]
+
+    def _make_scene(self, variant: Sequence[PlacedPart]) -> Scene:
+        scene = Scene()
+        for part, places in variant:
+            if len(places) == 1:
+                self._appearance.add(scene, _moved(part, places[0]), self.permeability)
+            else:
+                scene.place(self._appearance.make_scene([part], self.permeability), places)
+        return scene
+
+
+def _moved(part: MeshPart, place: Array) -> MeshPart:
+    return part._replace(mesh=part.mesh.transformed(place))
+
+
+class PlaceableWorld(Placeable):
+    """A learned world that can be placed; it cannot be merged."""
+
+    def __init__(self, scene: Scene, appearance: Appearance, n_gaussians: int) -> None:
+        """Take over a scene."""
+        super().__init__([], appearance)
+        self._scene_of_world = scene
+        self.n_gaussians = n_gaussians
+
+    @cached_property
+    def scenes(self) -> list[Scene]:
+        """The world's own scene."""
+        return [self._scene_of_world]
+
+
+def make_placeable(
+    name: str,
+    spec: PlantSpec | MeshSpec | Shape | WorldSpec,
+    source: Source,
+    appearance: Appearance,
+    seed: int,
+) -> Placeable:
+    """Make a placeable from what a scene file says about it.
+
+    Args:
+        name: its name in the file; seeds of plants belong to it.
+        spec: what the file says.
+        source: the file.
+        appearance: materials and labels.
+        seed: of the scene.
+
+    Raises:
+        FileError: its file cannot be used.
+    """
+    if isinstance(spec, PlantSpec):
+        plant = PLANTS[spec.kind]
+        parameters = plant.parameters(**spec.parameters)
+        grown = [plant.make(parameters, named_rng(seed, name, k)) for k in range(spec.variants)]
+        return Placeable([[_at_origin(part) for part in parts] for parts in grown], appearance)
+    if isinstance(spec, MeshSpec):
+        return Placeable([read_mesh(source.beside(spec.file), spec)], appearance, spec.permeability)
+    if isinstance(spec, WorldSpec):
+        return _placeable_world(name, spec, source, appearance)
+    solid = MeshPart(solid_mesh(spec), spec.material, spec.label)
+    return Placeable([[_at_origin(solid)]], appearance, spec.permeability)
+
+
+def named_rng(seed: int, name: str, number: int = 0) -> np.random.Generator:
+    """Return random numbers that belong to a name: they do not change when other names come or go."""
+    return np.random.default_rng([seed, number, *name.encode()])
+
+
+def _at_origin(part: MeshPart) -> PlacedPart:
+    return PlacedPart(part, np.eye(4)[None])
+
+
+def _placeable_world(name: str, spec: WorldSpec, source: Source, appearance: Appearance) -> Placeable:
+    world = load_world(source.beside(spec.file))
+    counts = world.size().tables
+    if counts.get("points"):
+        raise source.error(("worlds", name, "file"), "is a world of points, which cannot stand beside meshes")
+    scene: Scene | None = getattr(world, "scene", None)
+    if scene is None:
+        raise FileError(f"{spec.file}: has no scene")
+    pivot = np.eye(4)
+    pivot[:3, 3] = -np.asarray(spec.pivot_m)
+    moved = Scene()
+    moved.place(scene, pivot)
+    return PlaceableWorld(moved, appearance, counts.get("gaussians", 0))
+
+
+def read_mesh(path: Path, spec: MeshSpec) -> list[PlacedPart]:
+    """Read a mesh file.
+
+    Args:
+        path: the file.
+        spec: units, axes, materials and labels.
+
+    Returns:
+        Its meshes, each once, with their places: z up, metres.
+
+    Raises:
+        FileError: damaged, or without triangles.
+    """
+    import trimesh
+
+    try:
+        scene: Any = trimesh.load_scene(path, process=False)  # pyright: ignore[reportUnknownMemberType]  # its **kwargs
+    except Exception as error:  # trimesh's readers raise whatever their formats meet
+        raise FileError(f"{path}: cannot be read as a mesh: {' '.join(str(error).split())}") from error
+    up = spec.up or ("y" if path.suffix.lower() == ".glb" else "z")
+    to_frame = np.diag([spec.scale, spec.scale, spec.scale, 1.0]) @ (_Y_UP if up == "y" else np.eye(4))
+    places: dict[str, list[Array]] = {}
+    for node in sorted(scene.graph.nodes_geometry):  # trimesh's own order changes from run to run
+        transform, name = scene.graph[node]
+        places.setdefault(name, []).append(to_frame @ np.asarray(transform, dtype=np.float64))
+    parts = [
+        PlacedPart(_mesh_part(scene.geometry[name], name, spec), np.array(places[name]))
+        for name in sorted(places)
+        if len(getattr(scene.geometry[name], "faces", ()))
+    ]
+    if not parts:
+        raise FileError(f"{path}: has no triangles")
+    _require_names(path, spec, [scene.geometry[name] for name in places], list(places))
+    return parts
+
+
+def _mesh_part(geometry: Any, name: str, spec: MeshSpec) -> MeshPart:
+    mesh = Mesh(np.asarray(geometry.vertices, dtype=np.float64), np.asarray(geometry.faces, dtype=np.int64))
+    for known in (name, _material(geometry)):
+        if known in spec.by_name:
+            part = spec.by_name[known]
+            return MeshPart(mesh, part.material or spec.material, part.label or spec.label)
+    return MeshPart(mesh, spec.material, spec.label)
+
+
+def _material(geometry: Any) -> str:
+    return str(getattr(getattr(geometry.visual, "material", None), "name", None) or "")
+
+
+def _require_names(path: Path, spec: MeshSpec, geometries: list[Any], names: list[str]) -> None:
+    known = {*names, *(_material(geometry) for geometry in geometries)} - {""}
+    for name in spec.by_name:
+        if name not in known:
+            raise FileError(f"{path}: by_name: no mesh or material '{name}'; it has {', '.join(sorted(known))}")
+
+
+def solid_mesh(spec: BoxSpec | CylinderSpec | PanelSpec | EllipsoidSpec) -> Mesh:
+    """Make the mesh of a shape, which stands on (0, 0, 0) [m]."""
+    if isinstance(spec, BoxSpec):
+        x, y, z = spec.size_m
+        return shapes.box((-x / 2, -y / 2, 0), (x / 2, y / 2, z))
+    if isinstance(spec, CylinderSpec):
+        tube = shapes.cylinder((0, 0, 0), spec.height_m, spec.radius_m, spec.top_radius_m, spec.sides)
+        return _laid(_with_lids(tube)) if spec.lying else _with_lids(tube)
+    if isinstance(spec, PanelSpec):
+        return shapes.rectangle((0, -spec.width_m / 2, 0), (0, spec.width_m, 0), (0, 0, spec.height_m))
+    return _ellipsoid(np.asarray(spec.size_m), spec.sides)
+
+
+def _with_lids(tube: Mesh) -> Mesh:
+    """Close an upright tube at both ends."""
+    n = len(tube.vertices_m) // 2
+    ends = np.arange(n), np.arange(n, 2 * n)
+    lids = [np.stack([end, np.roll(end, -1), np.full(n, 2 * n + k)], axis=1) for k, end in enumerate(ends)]
+    middles = [tube.vertices_m[end].mean(axis=0) for end in ends]
+    return Mesh(np.vstack([tube.vertices_m, *middles]), np.concatenate([tube.triangles, *lids]))
+
+
+def _laid(standing: Mesh) -> Mesh:
+    """Lay an upright mesh down along x, its middle over the place, its lowest line on the ground."""
+    x, y, z = standing.vertices_m.T
+    return Mesh(np.stack([z - z.max() / 2, y, x - x.min()], axis=1), standing.triangles)
+
+
+def _ellipsoid(size_m: NDArray[np.float64], sides: int) -> Mesh:
+    polar = np.linspace(0, np.pi, sides // 2 + 1)
+    turn = np.linspace(0, 2 * np.pi, sides + 1)
+    grid = shapes.height_field(turn, polar, np.zeros((len(polar), len(turn))))  # a sheet to be wrapped round
+    around, down = grid.vertices_m[:, 0], grid.vertices_m[:, 1]
+    ball = np.stack([np.sin(down) * np.cos(around), np.sin(down) * np.sin(around), np.cos(down) + 1], axis=1)
+    return Mesh(ball * size_m / 2, grid.triangles)
