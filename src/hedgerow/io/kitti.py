@@ -198,7 +198,7 @@ def _calibration(path: Path) -> Path:
 _T_CAM_VELO = Pose.from_matrix([[0, -1, 0, 0], [0, 0, -1, 0], [1, 0, 0, 0]])
 
 
-def log_sink(path: str | Path, trajectory: Trajectory | None) -> "KittiWriter":
+def open_sink(path: str | Path, trajectory: Trajectory | None) -> "KittiWriter":
     """Prepare to write a sequence folder."""
     return KittiWriter(path, trajectory)
 

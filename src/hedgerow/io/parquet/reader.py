@@ -26,15 +26,10 @@ from hedgerow.base.columns import Table
 from hedgerow.errors import FileError, InputError
 from hedgerow.frames import Trajectory
 from hedgerow.io.parquet.header import KEY, PARTS_KEY, Header
-from hedgerow.io.parquet.writer import BEAM_TYPES, OPTIONAL_TYPES, PART_PATTERN, RETURN_TYPES, Assembly, LogWriter
+from hedgerow.io.parquet.writer import BEAM_TYPES, OPTIONAL_TYPES, PART_PATTERN, RETURN_TYPES, Assembly
 from hedgerow.log import Log
 
 _ROWS_AT_ONCE = 500_000  # many small sweeps are decoded together, up to this many rows
-
-
-def log_sink(path: str | Path, trajectory: object = None) -> LogWriter:
-    """Prepare to write a log to `*.parquet` or to a folder; a trajectory is not stored, beams have their origins."""
-    return LogWriter(path)
 
 
 @dataclass(frozen=True, slots=True)

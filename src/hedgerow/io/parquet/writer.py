@@ -36,6 +36,11 @@ _DICTIONARY = ("sweep", "ring", "return_number", "label")
 _DIFFERENCES = ("pulse", "time_ns", "element")
 
 
+def open_sink(path: str | Path, trajectory: object = None) -> "LogWriter":
+    """Prepare to write a log to `*.parquet` or to a folder; a trajectory is not stored, beams have their origins."""
+    return LogWriter(path)
+
+
 class LogWriter(LogSink):
     """Appends logs to a file or folder that appears when the `with` block ends well, and only then.
 

@@ -17,7 +17,7 @@ from hedgerow.base.columns import require_agreement
 from hedgerow.base.interrupt import undisturbed
 from hedgerow.errors import FileError, HedgerowError, InputError
 from hedgerow.frames import Trajectory
-from hedgerow.io.formats import optional
+from hedgerow.io.formats import require_package
 from hedgerow.io.options import ReadOptions
 from hedgerow.io.points.columns import (
     TYPES,
@@ -63,7 +63,7 @@ class LasFile(SweepSource):
 
     def __init__(self, path: Path, options: ReadOptions) -> None:
         """Read the header and the first points."""
-        self._laspy: Any = optional("laspy", "las")
+        self._laspy: Any = require_package("laspy", "las")
         logging.getLogger("laspy").addHandler(logging.NullHandler())  # it would print what is raised anyway
         with reading(path, "a LAS or LAZ file"), self._laspy.open(path) as file:
             header = file.header
@@ -211,7 +211,7 @@ _ADJUSTED_S = 1_000_000_000
 _MOST_RETURNS = 15
 
 
-def log_sink(path: str | Path, trajectory: Trajectory | None) -> "LasWriter":
+def open_sink(path: str | Path, trajectory: Trajectory | None) -> "LasWriter":
     """Prepare to write a LAS or LAZ file; a trajectory is not needed, points have their viewpoints."""
     return LasWriter(path)
 
@@ -228,7 +228,7 @@ class LasWriter(LogSink):
         """Prepare to write; the suffix says whether to compress."""
         self._path = Path(path)
         self._target: BinaryIO | None = None
-        self._laspy: Any = optional("laspy", "las")
+        self._laspy: Any = require_package("laspy", "las")
         self._file: Any = None
         self._like: Log | None = None
         self._scale = 1.0

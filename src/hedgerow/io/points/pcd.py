@@ -17,7 +17,7 @@ from hedgerow.errors import FileError
 from hedgerow.frames import Pose, Trajectory
 from hedgerow.io.beams.motion import times_of
 from hedgerow.io.beams.organised import Points, organised_source
-from hedgerow.io.formats import optional
+from hedgerow.io.formats import require_package
 from hedgerow.io.options import ReadOptions
 from hedgerow.io.points.columns import LOADING, MARK, CloudFile, CloudFileWriter, Columns, named, times_ns
 from hedgerow.io.recovery.sweeps import NotRecovered
@@ -61,7 +61,7 @@ def open_log(path: str | Path, options: ReadOptions) -> SweepSource:
     return _seen_from(file, cloud, options)
 
 
-def log_sink(path: str | Path, trajectory: Trajectory | None) -> "PcdWriter":
+def open_sink(path: str | Path, trajectory: Trajectory | None) -> "PcdWriter":
     """Prepare to write a single PCD file; a trajectory is not needed, points have their viewpoints."""
     return PcdWriter(path)
 
@@ -104,7 +104,7 @@ def read_pcd(path: Path) -> PcdFile:
     header = _checked_header(path)
     require_memory(path, int(LOADING * max(header.n_bytes, path.stat().st_size)))
     n_points = header.height * header.width
-    loader: Any = optional("pypcd4", "pcd")
+    loader: Any = require_package("pypcd4", "pcd")
     with reading(path, "a PCD file"):
         data = loader.PointCloud.from_path(path).pc_data
         names: tuple[str, ...] = data.dtype.names or ()

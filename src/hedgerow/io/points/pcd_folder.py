@@ -161,7 +161,7 @@ def _cloud(file: PcdFile, start_ns: int) -> Cloud:
 # Write a log as a folder of PCD files, one per sweep in the frame of the sensor, with poses.tum and hedgerow.json.
 
 
-def log_sink(path: str | Path, trajectory: Trajectory | None) -> "PcdFolderWriter":
+def open_sink(path: str | Path, trajectory: Trajectory | None) -> "PcdFolderWriter":
     """Prepare to write a folder of PCD files."""
     return PcdFolderWriter(path, trajectory)
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import FileError
 from hedgerow.frames import Trajectory
-from hedgerow.io.formats import optional
+from hedgerow.io.formats import require_package
 from hedgerow.io.options import ReadOptions
 from hedgerow.io.points.columns import LOADING, MARK, CloudFile, CloudFileWriter, Columns
 from hedgerow.io.source import reading, require_memory, require_rows
@@ -31,7 +31,7 @@ def open_log(path: str | Path, options: ReadOptions) -> CloudFile:
     path = Path(path)
     text = _checked_header(path)
     require_memory(path, int(LOADING * path.stat().st_size))
-    loader: Any = optional("trimesh.exchange.ply", "ply")
+    loader: Any = require_package("trimesh.exchange.ply", "ply")
     with reading(path, "a PLY file"), path.open("rb") as file:
         vertex = loader.load_ply(file, skip_materials=True)["metadata"]["_ply_raw"]["vertex"]
         data = vertex["data"]
@@ -39,7 +39,7 @@ def open_log(path: str | Path, options: ReadOptions) -> CloudFile:
     return CloudFile(path, columns, text, options, "ply")
 
 
-def log_sink(path: str | Path, trajectory: Trajectory | None) -> "PlyWriter":
+def open_sink(path: str | Path, trajectory: Trajectory | None) -> "PlyWriter":
     """Prepare to write a PLY file; a trajectory is not needed, points have their viewpoints."""
     return PlyWriter(path)
 

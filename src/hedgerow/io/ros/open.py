@@ -25,10 +25,8 @@ from hedgerow.io.ros.bag import Bag
 from hedgerow.io.ros.poses import PoseSource
 from hedgerow.io.ros.sweeps import CloudRecording
 from hedgerow.io.ros.topic import CLOUD, NO_RETURN, CloudTopic
-from hedgerow.io.ros.writer import ABOUT, log_sink
+from hedgerow.io.ros.writer import ABOUT
 from hedgerow.io.source import Settings, SweepSource
-
-__all__ = ["log_sink", "open_log"]
 
 SCAN = "velodyne_msgs/msg/VelodyneScan"
 

@@ -38,7 +38,7 @@ _KNOTS = 50  # poses in a sweep that are taken from the origins of its pulses
 _LATEST_NS = 2**31 * 1_000_000_000  # ROS 2 counts seconds in 31 bits
 
 
-def log_sink(path: str | Path, trajectory: Trajectory | None) -> "BagWriter":
+def open_sink(path: str | Path, trajectory: Trajectory | None) -> "BagWriter":
     """Prepare to write a bag; the suffix .bag makes one of ROS 1."""
     return BagWriter(path, trajectory)
 
