@@ -86,6 +86,12 @@ def test_option_of_a_wrong_value_is_refused():
         read_options({"mount": [1, 2]}, ("mount",), "x")
 
 
+def test_old_name_of_an_option_still_works():
+    assert read_options({"compensated": True}, ("deskewed",), "x").deskewed is True
+    with pytest.raises(InputError, match="deskewed: x does not take this option"):
+        read_options({"compensated": True}, (), "x")
+
+
 def test_folder_of_other_things_is_refused(tmp_path):
     (tmp_path / "a.jpg").write_bytes(b"x")
     with pytest.raises(FileError, match=r"the folder holds no log that is known \(looked for parquet: part-"):

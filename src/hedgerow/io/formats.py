@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from hedgerow.io.source import LogSink, LogSource
 
 _PLACING = ("trajectory", "mount", "sensor", "min_range_m", "max_range_m", "map_origin_m")
-_CLOUDS = ("recover", "compensated", "elevation_bias_deg")
-_BAG = (*_PLACING, "recover", "compensated", "rate_hz", "static", "topic", "pose_topic", "map_frame", "metadata")
+_CLOUDS = ("recover", "deskewed", "elevation_bias_deg")
+_BAG = (*_PLACING, "recover", "deskewed", "rate_hz", "static", "topic", "pose_topic", "map_frame", "metadata")
 EXTRA = "formats"
 """Name of the optional dependencies that all formats need together."""
 

@@ -69,7 +69,7 @@ class Rows:
         stamps_ns = self.stamps_ns()
         stuck = np.flatnonzero(np.diff(stamps_ns) <= 0)
         if len(stuck):
-            line = self.lines[stuck[0] + 1]
+            line = self.lines[int(stuck[0]) + 1]
             raise FileError(f"{self.path}, line {line}: the time stamp is not later than the one before")
         return stamps_ns
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parquet logs: the native file of Hedgerow, which pandas, DuckDB and Dask read as well.
 
-One row per return or missed pulse (columns in writer.py), one row group per sweep, settings as JSON in the
-metadata (header.py), in one file or a folder of parts (writer.py). `open_log` looks only at the
-footers; sweeps are then read one by one, by number, or all at once.
+One row per return or missed pulse, one row group per sweep, in one file or a folder of parts (writer.py); settings as
+JSON in the metadata (header.py). `open_log` looks only at the footers; sweeps are then read one by one, by number, or
+all at once.
 """
 
 # pyarrow's stubs leave parts of its types unknown.

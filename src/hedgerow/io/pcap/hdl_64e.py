@@ -16,7 +16,7 @@ from pydantic import ConfigDict, Field
 
 from hedgerow.base.parameters import Parameters
 from hedgerow.errors import FileError, ParameterError
-from hedgerow.io.pcap.velodyne import HDL_64E, STEP_M, Corrections, Model
+from hedgerow.io.pcap.velodyne import HDL_64E, STEP_M, Corrections, VelodyneModel
 from hedgerow.io.recovery.lasers import Lasers
 from hedgerow.io.source import read_text
 
@@ -94,7 +94,7 @@ class Calibration(Parameters):
             at = data.find(_HEAD, at + 1)
         return None
 
-    def model(self, slot_us: float | None) -> Model:
+    def model(self, slot_us: float | None) -> VelodyneModel:
         """Return the lidar.
 
         Args:
@@ -122,7 +122,7 @@ class Calibration(Parameters):
         slot_us = _CYCLE_US if slot_us is None else slot_us
         late_us = np.array([6 * (k // 4) + _BURST_US[k % 4] for k in range(32)] * 2) * (slot_us / _CYCLE_US)
         made = Lasers(elevation, up, left, azimuth, float(np.deg2rad(0.01)))
-        return Model(HDL_64E, made, ring, late_us, slot_us, STEP_M[HDL_64E], Corrections(far, ahead, aside))
+        return VelodyneModel(HDL_64E, made, ring, late_us, slot_us, STEP_M[HDL_64E], Corrections(far, ahead, aside))
 
 
 def _parsed(text: bytes) -> Calibration | None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.errors import FileError, InputError
-from hedgerow.io.beams.firings import FiringSource, chosen_trajectory, localised
+from hedgerow.io.beams.firings import FiringSource, require_trajectory, subtract_map_origin
 from hedgerow.io.options import ReadOptions
 from hedgerow.io.pcap import velodyne
 from hedgerow.io.pcap.capture import Capture
@@ -61,8 +61,10 @@ def _source(
 ) -> FiringSource:
     from dataclasses import replace
 
-    trajectory, origin_m = localised(chosen_trajectory(path, options, sweeps.start_ns, sweeps.end_ns), options)
-    settings = replace(options.applied(settings), map_origin_m=origin_m)
+    trajectory, origin_m = subtract_map_origin(
+        require_trajectory(path, options, sweeps.start_ns, sweeps.end_ns), options
+    )
+    settings = replace(options.apply_to(settings), map_origin_m=origin_m)
     return FiringSource(path, settings, trajectory, range(count), sweeps.load)
 
 

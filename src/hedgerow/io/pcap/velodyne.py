@@ -68,7 +68,7 @@ class Corrections:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Model:
+class VelodyneModel:
     """One of Velodyne's lidars."""
 
     name: str
@@ -93,7 +93,7 @@ class Model:
 
     @classmethod
     @cache
-    def named(cls, name: str) -> "Model":
+    def named(cls, name: str) -> "VelodyneModel":
         """Take a lidar of STEP_M, other than the HDL-64E, from the catalogue."""
         config = Sensor.named(name).config.pattern
         assert config.kind == "spinning"  # those of STEP_M are
@@ -195,7 +195,7 @@ def packet_ns(payload: bytes) -> int:
 
 
 def decode(
-    model: Model, layout: Layout, payloads: list[bytes], start_ns: NDArray[np.int64], where: str
+    model: VelodyneModel, layout: Layout, payloads: list[bytes], start_ns: NDArray[np.int64], where: str
 ) -> tuple[Firings, NDArray[np.float64]]:
     """Return the firings in a row of packets, and the (P,) azimuth of the column of each [0.01 degrees].
 
@@ -338,7 +338,7 @@ class VelodyneSweeps:
         if layout is None:
             raise FileError(f"{name}: holds no data packets of a Velodyne ({SIZE} bytes)")
         self._layout = layout
-        self.model = self._hdl_64e(calibration) if layout.name == HDL_64E else Model.named(layout.name)
+        self.model = self._hdl_64e(calibration) if layout.name == HDL_64E else VelodyneModel.named(layout.name)
 
     @property
     def dual(self) -> bool:
@@ -385,7 +385,7 @@ class VelodyneSweeps:
         columns = ("origin_m", "direction", "range_m", "ring", "time_ns", "intensity")
         return replace(firings, **{name: getattr(firings, name)[keep] for name in columns})
 
-    def _hdl_64e(self, path: str | Path | None) -> Model:
+    def _hdl_64e(self, path: str | Path | None) -> VelodyneModel:
         """Return the model of this unit."""
         from hedgerow.io.pcap.hdl_64e import N_BYTES, Calibration
 

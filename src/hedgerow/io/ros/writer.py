@@ -25,9 +25,8 @@ from hedgerow.errors import FileError, InputError
 from hedgerow.frames import Trajectory
 from hedgerow.io.points.columns import header_text
 from hedgerow.io.ros.bag import typestore
-from hedgerow.io.ros.messages import STRING, Messages, cloud_rows
-from hedgerow.io.ros.poses import TF
-from hedgerow.io.ros.topic import CLOUD, NO_RETURN
+from hedgerow.io.ros.messages import POINT_CLOUD2, STRING, TF_MESSAGE, Messages, cloud_rows
+from hedgerow.io.ros.topic import NO_RETURN
 from hedgerow.io.source import LogSink
 from hedgerow.log import Log
 
@@ -83,10 +82,10 @@ class BagWriter(LogSink):
         """Write what comes before the first sweep."""
         start_ns = self._checked_times(log)[0]
         for topic, kind in (
-            (POINTS, CLOUD),
-            (POINTS + NO_RETURN, CLOUD),
-            ("/tf", TF),
-            ("/tf_static", TF),
+            (POINTS, POINT_CLOUD2),
+            (POINTS + NO_RETURN, POINT_CLOUD2),
+            ("/tf", TF_MESSAGE),
+            ("/tf_static", TF_MESSAGE),
             (ABOUT, STRING),
         ):
             self._connections[topic] = self._writer.add_connection(topic, kind, typestore=typestore(self._is_ros1))
