@@ -57,7 +57,7 @@ class ReadOptions(Parameters):
     topic: str | None = None
     """Topic of the point clouds or packets in a bag. Default: the only one there."""
     pose_topic: str | None = None
-    """Topic of the poses in a bag: odometry, poses, or /tf. Default: /tf, else the only odometry, else the only poses."""
+    """Topic of the poses in a bag: odometry, poses, or /tf. Default: /tf, else the only odometry, else poses."""
     map_frame: str | None = None
     """TF frame to take for the map. Default: map, else odom, else world, else the top of the tree."""
     static: bool = False

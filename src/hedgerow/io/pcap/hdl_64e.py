@@ -40,13 +40,21 @@ class Laser(Parameters):
     model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
 
     laser_id: Annotated[int, Field(ge=0, lt=N_LASERS)]
+    """Place of the laser in the packets."""
     vert_correction: Angle
+    """Elevation."""
     rot_correction: Angle
+    """Azimuth to the rotor."""
     dist_correction: Offset
+    """Added to distances, as measured at 25.04 m."""
     dist_correction_x: Offset | None = None
+    """Added to near distances to the side, as measured at 2.4 m. Default: dist_correction."""
     dist_correction_y: Offset | None = None
+    """Added to near distances ahead, as measured at 1.93 m. Default: dist_correction."""
     vert_offset_correction: Offset
+    """Height of emission."""
     horiz_offset_correction: Offset
+    """Sideways distance of emission from the axis."""
 
 
 class Calibration(Parameters):
@@ -55,6 +63,7 @@ class Calibration(Parameters):
     model_config = ConfigDict(extra="ignore")
 
     lasers: list[Laser] = Field(min_length=N_LASERS, max_length=N_LASERS)
+    """One entry for each laser, in any order."""
 
     @classmethod
     def read(cls, path: Path) -> "Calibration":
