@@ -21,12 +21,11 @@ from numpy.typing import NDArray
 import hedgerow
 from hedgerow.base import rotation
 from hedgerow.base.atomic import atomic_folder
-from hedgerow.base.columns import require_agreement
 from hedgerow.errors import FileError, InputError
 from hedgerow.frames import Pose, Trajectory
 from hedgerow.io.beams.clouds import CloudReading, find_sensor
 from hedgerow.io.options import ReadOptions
-from hedgerow.io.source import LogSink, Settings, read_text
+from hedgerow.io.source import LogSink, Settings, read_text, require_same_settings
 from hedgerow.io.trajectory import read_tum, write_tum
 from hedgerow.log import Log
 
@@ -127,7 +126,7 @@ class FolderWriter(LogSink):
             raise InputError(f"{self._path}", "the writer is not open; use it in a with block")
         if self.like is None or self._sidecar is None:
             self.like, self._sidecar = log[:0], Sidecar.of(log, self.kind)
-        require_agreement([self.like, log], ["sensor", "min_range_m", "max_range_m", "map_origin_m"])
+        require_same_settings(self.like, log)
         for name in ("intensity", "label"):
             if (getattr(self.like.returns, name) is None) != (getattr(log.returns, name) is None):
                 raise InputError(name, "some sweeps have it and some have not; expected all or none")

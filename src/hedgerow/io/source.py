@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from hedgerow.base import arrays
 from hedgerow.base.arrays import Numbers
+from hedgerow.base.columns import require_agreement
 from hedgerow.errors import FileError, HedgerowError
 from hedgerow.frames import Trajectory
 from hedgerow.log import Beams, Log, Returns
@@ -167,6 +168,15 @@ class SweepSource(ABC):
     def selected_sweeps(self, sweeps: Numbers | None) -> list[int]:
         """Return the sweep numbers of this log that are asked for."""
         return self.sweeps[arrays.among(self.sweeps, sweeps)].tolist()
+
+
+def require_same_settings(first: Log, log: Log) -> None:
+    """Refuse a log that does not belong to the first one of a file.
+
+    Raises:
+        InputError: it has another sensor, other limits or another map origin.
+    """
+    require_agreement([first, log], ["sensor", "min_range_m", "max_range_m", "map_origin_m"])
 
 
 def pulse_ids(sweep: int, n: int) -> NDArray[np.int64]:

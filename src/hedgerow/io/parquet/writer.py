@@ -28,7 +28,7 @@ from hedgerow.base.atomic import atomic_file, atomic_folder
 from hedgerow.base.columns import BLANK, require_agreement
 from hedgerow.errors import InputError
 from hedgerow.io.parquet.header import KEY, PARTS_KEY, Header
-from hedgerow.io.source import LogSink
+from hedgerow.io.source import LogSink, require_same_settings
 from hedgerow.log import Beams, Log, Returns
 
 PART_PATTERN = "part-*.parquet"
@@ -166,7 +166,7 @@ class _Part:
 
 
 def _require_alike(like: Log, log: Log) -> None:
-    require_agreement([like, log], ["sensor", "min_range_m", "max_range_m", "map_origin_m"])
+    require_same_settings(like, log)
     require_agreement([like.returns, log.returns], ["n_per_pulse"])
     if present(like) != present(log):
         raise InputError(

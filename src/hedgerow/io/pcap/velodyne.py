@@ -32,7 +32,7 @@ STEP_M = {"hdl-32e": 0.002, "vlp-16": 0.002, "vlp-32c": 0.004, "vls-128": 0.004,
 
 _FAR_M = 25.04
 _NEAR_AHEAD_M, _NEAR_ASIDE_M = 1.93, 2.4
-SIZE = 1206
+PACKET_BYTES = 1206
 N_BLOCKS = 12
 _POINT = np.dtype([("distance", "<u2"), ("intensity", "u1")])
 _BLOCK = np.dtype([("flag", "<u2"), ("azimuth", "<u2"), ("point", _POINT, 32)])
@@ -48,6 +48,10 @@ _LONGEST_NS = 500_000_000  # the slowest rotor needs 200 ms; one that stands sti
 _HALF_TURN = 18_000
 _CYCLES_US = (40.0, 70.0)  # that an HDL-64E may have: 48, or 57.6 where it tells two returns
 _PACKETS_TO_TIME = 1_000
+
+
+class NoPackets(FileError):
+    """A recording holds no data packets of a Velodyne."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,7 +156,7 @@ class Layout:
 
 def is_packet(payload: bytes) -> bool:
     """Tell whether this is a data packet of a Velodyne."""
-    return len(payload) == SIZE and payload[:2] in (b"\xff\xee", b"\xff\xdd")
+    return len(payload) == PACKET_BYTES and payload[:2] in (b"\xff\xee", b"\xff\xdd")
 
 
 def layout_of(payload: bytes, wanted: str | None, where: str) -> Layout:
@@ -300,7 +304,8 @@ class VelodyneSweeps:
             calibration: file of an HDL-64E's, if the packets do not tell it.
 
         Raises:
-            FileError: the recording is damaged, holds no such packets, or those of a lidar that is not read.
+            NoPackets: the recording holds no such packets.
+            FileError: it is damaged, or the packets are those of a lidar that is not read.
         """
         self._name = name
         self._packets = packets
@@ -322,7 +327,7 @@ class VelodyneSweeps:
             self._turns[-1] = replace(self._turns[-1], n_packets=self._turns[-1].n_packets + 1)
             last_azimuth, self.end_ns = end, begin_ns
         if layout is None:
-            raise FileError(f"{name}: holds no data packets of a Velodyne ({SIZE} bytes)")
+            raise NoPackets(f"{name}: holds no data packets of a Velodyne ({PACKET_BYTES} bytes)")
         self._layout = layout
         self.model = self._hdl_64e(calibration) if layout.name == HDL_64E else VelodyneModel.named(layout.name)
 

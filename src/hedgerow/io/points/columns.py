@@ -27,11 +27,11 @@ from numpy.typing import NDArray
 from hedgerow.base import arrays
 from hedgerow.base.arrays import Numbers
 from hedgerow.base.atomic import atomic_file
-from hedgerow.base.columns import BLANK, require_agreement
+from hedgerow.base.columns import BLANK
 from hedgerow.errors import FileError, InputError
 from hedgerow.frames import Trajectory
 from hedgerow.io.options import ReadOptions
-from hedgerow.io.source import LogSink, Settings, SweepSource, pulse_ids, require_memory
+from hedgerow.io.source import LogSink, Settings, SweepSource, pulse_ids, require_memory, require_same_settings
 from hedgerow.log import Beams, Log, Returns
 
 Columns = dict[str, NDArray[Any]]
@@ -386,7 +386,7 @@ class CloudFileWriter(LogSink):
         if self._like is None:
             self._like, self._text = log[:0], header_text(log)
             self._file.write(self.header(rows, 0, self._text))
-        require_agreement([self._like, log], ["sensor", "min_range_m", "max_range_m", "map_origin_m"])
+        require_same_settings(self._like, log)
         if names_of(log) != names_of(self._like):
             raise InputError("returns", f"the log has {names_of(log)}, the first one had {names_of(self._like)}")
         self._file.write(rows.tobytes())

@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from hedgerow.base.arrays import Numbers, among
 from hedgerow.base.atomic import atomic_file
-from hedgerow.base.columns import require_agreement
 from hedgerow.base.interrupt import undisturbed
 from hedgerow.errors import FileError, HedgerowError, InputError
 from hedgerow.frames import Trajectory
@@ -42,7 +41,7 @@ from hedgerow.io.points.columns import (
     to_log,
     viewpoints_of,
 )
-from hedgerow.io.source import LogSink, SweepSource, translate_errors
+from hedgerow.io.source import LogSink, SweepSource, require_same_settings, translate_errors
 from hedgerow.log import Log
 
 _AT_ONCE = 1_000_000
@@ -238,7 +237,7 @@ class LasWriter(LogSink):
         if self._like is None:
             self._like = log[:0]
             self._open(self._target, log)
-        require_agreement([self._like, log], ["sensor", "min_range_m", "max_range_m", "map_origin_m"])
+        require_same_settings(self._like, log)
         if names_of(log) != names_of(self._like):
             raise InputError("returns", f"the log has {names_of(log)}, the first one had {names_of(self._like)}")
         if np.count_nonzero(log.returns.hit):

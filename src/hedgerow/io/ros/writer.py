@@ -20,14 +20,13 @@ from numpy.typing import NDArray
 
 from hedgerow.base import rotation
 from hedgerow.base.atomic import atomic_file
-from hedgerow.base.columns import require_agreement
 from hedgerow.errors import FileError, InputError
 from hedgerow.frames import Trajectory
 from hedgerow.io.points.columns import header_text
 from hedgerow.io.ros.bag import typestore
 from hedgerow.io.ros.messages import POINT_CLOUD2, STRING, TF_MESSAGE, Messages, cloud_rows
 from hedgerow.io.ros.topic import NO_RETURN
-from hedgerow.io.source import LogSink
+from hedgerow.io.source import LogSink, require_same_settings
 from hedgerow.log import Log
 
 POINTS = "/points"
@@ -74,7 +73,7 @@ class BagWriter(LogSink):
             self._like = log[:0]
             self._begin(log)
         if self._like is not None:
-            require_agreement([self._like, log], ["sensor", "min_range_m", "max_range_m", "map_origin_m"])
+            require_same_settings(self._like, log)
         for _, sweep in log.iter_sweeps():
             self._sweep(sweep)
 
