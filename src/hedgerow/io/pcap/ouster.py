@@ -65,6 +65,7 @@ class _Format(Parameters):
     columns_per_frame: int = Field(ge=1, le=8192)
     """Columns of one turn."""
     columns_per_packet: int = Field(ge=1, le=1024)
+    """Columns that are sent together."""
     pixels_per_column: int = Field(ge=1, le=512)
     """Beams of the lidar."""
     column_window: list[int] | None = None
