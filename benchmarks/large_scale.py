@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import hedgerow as hr
-from hedgerow.io.parquet.reader import LogWriter
+from hedgerow.io.parquet.writer import LogWriter
 
 LENGTH_M = 400.0
 

@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 import hedgerow as hr
-from hedgerow.io.parquet.reader import LogWriter
+from hedgerow.io.parquet.writer import LogWriter
 from hedgerow.scenes.site import load_site
 
 site = load_site("street")  # a shipped scene; hedgerow scenes lists them

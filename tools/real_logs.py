@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow import Log
-from hedgerow.io.parquet.reader import LogWriter
+from hedgerow.io.parquet.writer import LogWriter
 
 Read = Callable[[int], dict[str, Any]]
 _DOWN = -np.sin(np.radians(4))

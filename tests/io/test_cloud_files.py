@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """PLY, PCD and LAS: round trips, what an independent reader finds, and where beams begin."""
 
+from typing import Any
+
 import laspy
 import numpy as np
 import pytest
@@ -75,7 +77,7 @@ def test_what_memory_cannot_hold_is_refused_before_it_is_read(tmp_path, log_make
     if name == "compressed.pcd":
         cloud = PointCloud.from_path(tmp_path / name)
         cloud.save(tmp_path / name, encoding=Encoding.BINARY_COMPRESSED)  # fewer bytes, the same points
-    place = {} if name != "compressed.pcd" else {"scanner_m": [0, 0, 0]}
+    place: dict[str, Any] = {} if name != "compressed.pcd" else {"scanner_m": [0, 0, 0]}
     monkeypatch.setattr(whole_file, "free_memory_bytes", lambda: 4 * n_bytes)
     assert len(read_log(tmp_path / name, **place)) > 0
     monkeypatch.setattr(whole_file, "free_memory_bytes", lambda: 2 * n_bytes)

@@ -17,7 +17,7 @@ from hedgerow.io import (
     write_log,
     write_trajectory,
 )
-from hedgerow.io.formats import FORMATS, module_of
+from hedgerow.io.formats import FORMATS, load_reader, load_writer
 from hedgerow.io.options import ReadOptions, read_options
 from hedgerow.io.source import LogSource
 
@@ -47,18 +47,15 @@ def test_kitti_is_read_from_its_own_suffix_and_from_txt(tmp_path, suffix):
         read_trajectory(path)
 
 
-def test_every_row_of_the_tables_names_a_module_with_the_verbs():
-    from importlib import import_module
-
+def test_every_row_of_the_tables_leads_to_its_functions():
     for each in FORMATS:
-        module = import_module(each.module)
-        assert callable(getattr(module, each.opener, None)) or not each.reads
-        assert callable(getattr(module, "log_sink", None)) or not each.writes
+        assert each.reads or each.writes
+        assert not each.reads or callable(load_reader(each))
+        assert not each.writes or callable(load_writer(each))
         assert set(each.options) <= set(ReadOptions.model_fields)
-    for name in TRAJECTORY_FORMATS.values():
-        module = import_module("hedgerow.io.trajectory")
-        assert callable(getattr(module, f"read_{name}"))
-        assert callable(getattr(module, f"write_{name}"))
+    for row in TRAJECTORY_FORMATS.values():
+        assert callable(row.read)
+        assert callable(row.write)
 
 
 def test_no_two_formats_claim_a_suffix():
@@ -69,7 +66,9 @@ def test_no_two_formats_claim_a_suffix():
 def test_an_absent_package_is_named_with_the_pip_line(monkeypatch, tmp_path):
     needy = replace(FORMATS[0], packages=("no_such_package",))
     with pytest.raises(MissingPackage, match=r"needs the package no_such_package.*pip install 'hedgerow\[formats\]'"):
-        module_of(needy)
+        load_reader(needy)
+    with pytest.raises(MissingPackage, match="needs the package no_such_package"):
+        load_writer(needy)
 
 
 def test_option_that_a_format_does_not_take_is_refused(tmp_path, log_maker):
@@ -85,6 +84,12 @@ def test_option_of_a_wrong_value_is_refused():
         read_options({"max_range_m": -1}, ("max_range_m",), "x")
     with pytest.raises(InputError, match="mount: list should have at least 6 items"):
         read_options({"mount": [1, 2]}, ("mount",), "x")
+
+
+def test_old_name_of_an_option_still_works():
+    assert read_options({"compensated": True}, ("deskewed",), "x").deskewed is True
+    with pytest.raises(InputError, match="deskewed: x does not take this option"):
+        read_options({"compensated": True}, (), "x")
 
 
 def test_folder_of_other_things_is_refused(tmp_path):

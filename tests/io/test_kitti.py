@@ -47,7 +47,7 @@ def test_elevation_bias_turns_every_beam_up(tmp_path):
     assert turned.metadata["elevation_bias_deg"] == 0.205
 
 
-def test_compensated_points_get_the_origin_of_their_own_instant(tmp_path):
+def test_deskewed_points_get_the_origin_of_their_own_instant(tmp_path):
     sequence = make_sequence(tmp_path, labels=True)
     log = read_log(sequence, 1, elevation_bias_deg=0, recover="no")
     cloud = points(1)
@@ -58,7 +58,7 @@ def test_compensated_points_get_the_origin_of_their_own_instant(tmp_path):
     assert log.returns.label is not None
     assert log.returns.label.tolist() == list(range(30))  # without the instance
     assert log.metadata["motion"] == "compensated"
-    raw = read_log(sequence, 1, elevation_bias_deg=0, recover="no", compensated=False)
+    raw = read_log(sequence, 1, elevation_bias_deg=0, recover="no", deskewed=False)
     assert raw.metadata["motion"] == "raw"
     assert_allclose(raw.points() - raw.beams.origin_m, cloud[:, :3], atol=1e-5)
 

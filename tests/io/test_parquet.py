@@ -13,7 +13,8 @@ from numpy.testing import assert_array_equal
 
 from hedgerow.errors import InputError
 from hedgerow.io import open_log, read_log, write_log
-from hedgerow.io.parquet.reader import LogFile, LogWriter
+from hedgerow.io.parquet.reader import LogFile
+from hedgerow.io.parquet.writer import LogWriter
 from hedgerow.log import Log, Returns
 
 ALL = ("intensity", "label", "element")

@@ -12,7 +12,7 @@ import pytest
 from hedgerow.errors import FileError
 from hedgerow.io import open_log, read_log, write_log
 from hedgerow.io.parquet import writer as parquet_writer
-from hedgerow.io.parquet.reader import LogWriter
+from hedgerow.io.parquet.writer import LogWriter
 
 
 @pytest.fixture

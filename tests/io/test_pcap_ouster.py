@@ -160,12 +160,12 @@ def test_a_damaged_packet_is_found_by_its_checksum(tmp_path):
 @pytest.mark.parametrize(
     "file, text",
     [
-        ("complete_but_all_zeros_legacy", "beam_altitude_angles are all the same"),
+        ("complete_but_all_zeros_legacy", "beam_altitude_angles: are all the same"),
         ("garbled_legacy_and_nonlegacy", "holds no lidar packets of 12608 bytes"),
-        ("incomplete_data_format_legacy", "data_format.columns_per_frame: field required"),
-        ("incomplete_data_format_nonlegacy", "data_format.pixels_per_column: field required"),
-        ("incomplete_no_sensor_info_nonlegacy", "prod_line: field required"),
-        ("incorrect_nbeam_angles_legacy_113", "beam_altitude_angles has 63 numbers, expected 64"),
+        ("incomplete_data_format_legacy", "data_format.columns_per_frame: missing; expected: columns of one turn"),
+        ("incomplete_data_format_nonlegacy", "data_format.pixels_per_column: missing; expected: beams of the lidar"),
+        ("incomplete_no_sensor_info_nonlegacy", "prod_line: missing; expected: name of the product"),
+        ("incorrect_nbeam_angles_legacy_113", "beam_altitude_angles: has 63 numbers, expected 64"),
     ],
 )
 def test_malformed_metadata_are_refused_by_field(file, text):

@@ -12,8 +12,7 @@ from numpy.testing import assert_allclose
 import hedgerow as hr
 from hedgerow.frames import Pose
 from hedgerow.io.convert import convert
-from hedgerow.io.folder import by_laser
-from hedgerow.io.kitti import read_bin
+from hedgerow.io.kitti import kitti_order, read_bin
 from hedgerow.io.recovery import NotRecovered, Recovery
 from hedgerow.io.recovery.fit import split_rings
 from hedgerow.io.recovery.lasers import fit_lattice, fit_line
@@ -32,7 +31,7 @@ def standing(world):
     """A simulated sweep of a standing sensor, and its points as KITTI stores them: rings and misses are known."""
     log = world.fire(S2.sweep(Pose.from_xyz_rpy((0, 0, HEIGHT_M))), 7, sensor=S2)
     points = (log.points() - [0, 0, HEIGHT_M]).astype(np.float32)
-    order = by_laser(points, log.beams.ring[log.returns.hit], log.beams.direction[log.returns.hit, 2])
+    order = kitti_order(points, log.beams.ring[log.returns.hit], log.beams.direction[log.returns.hit, 2])
     return log, points[order].astype(np.float64), order
 
 
@@ -131,7 +130,7 @@ def test_real_drive_written_and_read_again_keeps_its_misses(tmp_path, format):
     before = raw.read(range(62, 65))
     assert len(again) == pytest.approx(len(before), rel=0.002)
     assert np.count_nonzero(again.returns.hit) == np.count_nonzero(before.returns.hit)
-    wrong_kind = hr.open_log(tmp_path / "seq", compensated=False)
+    wrong_kind = hr.open_log(tmp_path / "seq", deskewed=False)
     assert "not recovered" in wrong_kind.metadata["recovery"]["summary"]  # the motion is still in it
 
 

@@ -106,7 +106,8 @@ def test_others_read_the_clouds_and_the_frames(tmp_path, suffix):
     still = [each for topic, _, content in found if topic == "/tf_static" for each in content]
     assert [(each[1], each[2]) for each in still] == [("base_link", "lidar")]
     assert {(each[1], each[2]) for each in moves} == {("map", "base_link")}
-    path_in_map = hr.Trajectory(*(np.array([each[k] for each in moves]) for k in (0, 3, 4)))
+    time_ns, position_m, quaternion = (np.array([each[k] for each in moves]) for k in (0, 3, 4))
+    path_in_map = hr.Trajectory(time_ns, position_m, quaternion)
     for (_, sweep), cloud, missed in zip(log.iter_sweeps(), clouds, misses, strict=True):
         stamp, frame, rows = cloud
         assert (stamp, frame) == (sweep.beams.time_ns[0], "lidar")

@@ -101,7 +101,7 @@ def _recorded(site: "Site", sensor: "Sensor", name: str, folder: Path, n_sweeps:
     """Record a pass of the scene to a file, a sweep at a time."""
     import hedgerow as hr
     from hedgerow.base.progress import counted, one, progress_bar
-    from hedgerow.io.parquet.reader import LogWriter
+    from hedgerow.io.parquet.writer import LogWriter
     from hedgerow.reproduce.recording import REALITY, record_drive
 
     path = folder / f"{name}.parquet"

@@ -9,40 +9,41 @@
 
 The suffix of a file, or the content of a folder, picks the format (formats.py). A new format is
 
-1. a row in `formats.FORMATS`: name, one line about it, module, suffixes, folder markers (globs), first bytes, the
-   fields of `options.ReadOptions` that it takes, the optional packages it imports (also in pyproject's extras);
+1. a row in `formats.FORMATS`: name, one line about it, where its reader and its writer are, suffixes, folder markers
+   (globs), first bytes, the fields of `options.ReadOptions` that it takes, the optional packages that it imports (also
+   in pyproject's extras);
 2. a module with `open_log(path, options) -> LogSource` to read it: derive from `source.SweepSource`, hand its
    `Settings` to it, and implement `sweeps` and `iter_sweeps(sweeps)`. Sweeps are logs in the map frame, ids from
    `source.pulse_ids`; `beams/motion.py` turns sensor-frame points, times and a trajectory into beams, `recovery/` works
    out missing returns. What is wrong with a file raises FileError, one sentence;
-3. `log_sink(path, trajectory) -> LogSink` in the same or another module to write it: `append` one sweep at a time,
-   everything under `base/atomic.py`. `trajectory` is T_map_sensor or None;
+3. `open_sink(path, trajectory) -> LogSink` in the same module to write it: `append` one sweep at a time, everything
+   under `base/atomic.py`. `trajectory` is T_map_sensor or None;
 4. a row in tests/io/test_fuzz.py, and a round trip through an independent reader.
 
-Modules are imported when they are first needed.
+Modules of formats are imported when they are first needed. Trajectories in text files: trajectory.py.
 """
 
-from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from numpy.typing import ArrayLike
-
 from hedgerow.base.arrays import Numbers
-from hedgerow.errors import FileError
 from hedgerow.frames import Trajectory
-from hedgerow.io.formats import format_of, module_of
+from hedgerow.io.formats import format_of, load_reader, load_writer
+from hedgerow.io.trajectory import TRAJECTORY_FORMATS, read_trajectory, write_trajectory
 from hedgerow.log import Log
 
 if TYPE_CHECKING:
     from hedgerow.io.source import LogSink, LogSource
 
-TRAJECTORY_FORMATS = {
-    ".tum": "tum",
-    ".kitti": "kitti",
-    ".txt": "plain",  # whichever of the two it is; TUM when written
-}
+__all__ = [
+    "TRAJECTORY_FORMATS",
+    "open_log",
+    "open_sink",
+    "read_log",
+    "read_trajectory",
+    "write_log",
+    "write_trajectory",
+]
 
 
 def open_log(path: str | Path, *, format: str | None = None, **options: Any) -> "LogSource":
@@ -59,10 +60,10 @@ def open_log(path: str | Path, *, format: str | None = None, **options: Any) -> 
         MissingPackage: the format needs a package that is not installed.
     """
     found = format_of(path, format, reading=True)
-    module = module_of(found)
-    from hedgerow.io.options import read_options
+    read = load_reader(found)
+    from hedgerow.io.options import read_options  # pydantic takes its time
 
-    return getattr(module, found.opener)(path, read_options(options, found.options, found.name))
+    return read(path, read_options(options, found.options, found.name))
 
 
 def read_log(path: str | Path, sweeps: Numbers | None = None, *, format: str | None = None, **options: Any) -> Log:
@@ -92,7 +93,7 @@ def open_sink(path: str | Path, *, format: str | None = None, trajectory: Trajec
         FileError: unknown kind.
         MissingPackage: the format needs a package that is not installed.
     """
-    return module_of(format_of(path, format, reading=False)).log_sink(path, trajectory)
+    return load_writer(format_of(path, format, reading=False))(path, trajectory)
 
 
 def write_log(log: Log, path: str | Path, *, format: str | None = None, trajectory: Trajectory | None = None) -> None:
@@ -107,41 +108,3 @@ def write_log(log: Log, path: str | Path, *, format: str | None = None, trajecto
     """
     with open_sink(path, format=format, trajectory=trajectory) as sink:
         sink.append(log)
-
-
-def read_trajectory(
-    path: str | Path, *, times: str | Path | ArrayLike | None = None, rate_hz: float | None = None
-) -> Trajectory:
-    """Read a trajectory from a text file.
-
-    Args:
-        path: `*.tum`, `*.kitti`, or `*.txt` in one of these formats.
-        times: only for KITTI, which has none: a times.txt, or (K,) times.
-        rate_hz: only for KITTI: poses per second, instead of `times`.
-
-    Raises:
-        FileError: missing, damaged, or of an unknown kind.
-        InputError: KITTI poses without times, or TUM poses with.
-    """
-    path = Path(path)
-    if not path.exists():
-        raise FileError(f"{path}: no such file or folder")
-    found: Trajectory = _trajectory_function("read", path)(path, times=times, rate_hz=rate_hz)
-    return replace(found, source=str(path))
-
-
-def write_trajectory(trajectory: Trajectory, path: str | Path) -> None:
-    """Write a trajectory to a text file: TUM to `*.tum` and `*.txt`, KITTI to `*.kitti`; an old one is replaced.
-
-    Raises:
-        FileError: unknown kind, or the system refuses to write.
-    """
-    _trajectory_function("write", Path(path))(trajectory, path)
-
-
-def _trajectory_function(verb: str, path: Path) -> Any:
-    suffix = path.suffix.lower()
-    if suffix not in TRAJECTORY_FORMATS:
-        known = ", ".join(TRAJECTORY_FORMATS)
-        raise FileError(f"{path}: unknown kind of file, suffix {suffix or '(none)'}; known are {known}")
-    return getattr(import_module("hedgerow.io.trajectory"), f"{verb}_{TRAJECTORY_FORMATS[suffix]}")

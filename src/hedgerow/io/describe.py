@@ -55,7 +55,7 @@ def recovery_text(metadata: dict[str, Any]) -> str:
 
 
 @dataclass(slots=True)
-class _Tally:
+class _Totals:
     """Sums over pulses and returns."""
 
     n_beams: int = 0
@@ -79,25 +79,25 @@ class _Tally:
 def _describe_log(path: Path) -> dict[str, str]:
     # Packets come without poses, which nothing here depends on.
     file = open_log(path, static=True) if format_of(path, reading=True).name == "pcap" else open_log(path)
-    tally, looked, sweeps = _tallied(file)
+    totals, looked, sweeps = _count_returns(file)
     metadata = dict(file.metadata)
     summary = recovery_text(metadata)
     metadata.pop("recovery", None)
-    share = f", {100 * tally.n_hit / tally.n_beams:.1f} % of the beams have one" if tally.n_beams else ""
+    share = f", {100 * totals.n_hit / totals.n_beams:.1f} % of the beams have one" if totals.n_beams else ""
     per_beam = f", up to {file.n_per_pulse} each" if file.n_per_pulse > 1 else ""
     limits = f"limits {file.min_range_m:g} to {file.max_range_m:g} m"
     seed = {"Seed": str(metadata.pop("seed"))} if "seed" in metadata else {}
-    of_sweeps = f"{tally.n_beams:,} in {count(looked, 'sweep')}"
+    of_sweeps = f"{totals.n_beams:,} in {count(looked, 'sweep')}"
     numbers = f" ({sweeps[0]} to {sweeps[-1]})" if len(sweeps) else ""
     if looked < len(sweeps):
         of_sweeps += f" looked at, of {count(len(sweeps), 'sweep')}"
-    ranges = f"{tally.near_m:.3f} to {tally.far_m:.3f} m" if tally.n_returns else "none"
+    ranges = f"{totals.near_m:.3f} to {totals.far_m:.3f} m" if totals.n_returns else "none"
     return {
         "File": _file_text(path, file),
         "Sensor": file.sensor or "unknown",
         "Beams": of_sweeps + numbers,
-        "Time": _span(tally.start_ns, tally.end_ns) if tally.n_beams else "none",
-        "Returns": f"{tally.n_returns:,}{share}{per_beam}",
+        "Time": _span(totals.start_ns, totals.end_ns) if totals.n_beams else "none",
+        "Returns": f"{totals.n_returns:,}{share}{per_beam}",
         **({"Missing returns": summary} if summary else {}),
         "Ranges": f"{ranges} ({limits})",
         "Arrays": ", ".join(["range_m", *file.arrays]),
@@ -108,19 +108,19 @@ def _describe_log(path: Path) -> dict[str, str]:
     }
 
 
-def _tallied(file: LogSource) -> tuple[_Tally, int, NDArray[np.int32]]:
+def _count_returns(file: LogSource) -> tuple[_Totals, int, NDArray[np.int32]]:
     """Look through a Parquet log, or a few sweeps of another, which takes longer to read."""
-    tally, sweeps = _Tally(), file.sweeps
+    totals, sweeps = _Totals(), file.sweeps
     if isinstance(file, LogFile):
         for rows in file.batches(["time_ns", "return_number", "range_m"]):
-            tally.add(rows["time_ns"], rows["range_m"], int(np.count_nonzero(rows["return_number"] == 1)))
-        tally.n_beams = len(file)
-        return tally, len(sweeps), sweeps
+            totals.add(rows["time_ns"], rows["range_m"], int(np.count_nonzero(rows["return_number"] == 1)))
+        totals.n_beams = len(file)
+        return totals, len(sweeps), sweeps
     chosen = np.unique(np.linspace(0, len(sweeps) - 1, _SWEEPS_LOOKED_AT).round().astype(int))
     for _, log in file.iter_sweeps(sweeps[chosen]):
-        tally.add(log.beams.time_ns, log.returns.range_m, int(np.count_nonzero(np.isfinite(log.returns.first_m))))
-        tally.n_beams += len(log)
-    return tally, len(chosen), sweeps
+        totals.add(log.beams.time_ns, log.returns.range_m, int(np.count_nonzero(np.isfinite(log.returns.first_m))))
+        totals.n_beams += len(log)
+    return totals, len(chosen), sweeps
 
 
 def _file_text(path: Path, file: LogSource) -> str:

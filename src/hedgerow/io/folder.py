@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folders with one file per sweep in the frame of the sensor: what their readers and writers share."""
+"""Folders with one file per sweep in the frame of the sensor: what their readers and writers share.
+
+A sweep is written deskewed, as a cloud in the sensor frame of the middle of the sweep. Beside the files of the format
+lie `hedgerow.json` (`Sidecar`), with what the format cannot say, and `motion.tum`, with the poses within the sweeps, so
+that the folder reads back whole. The sidecar also marks the folder as ours: an old folder is replaced only if it has
+one, so that a mistyped path never costs anybody a data set.
+"""
 
 import json
 from abc import abstractmethod
@@ -15,22 +21,22 @@ from numpy.typing import NDArray
 import hedgerow
 from hedgerow.base import rotation
 from hedgerow.base.atomic import atomic_folder
-from hedgerow.base.columns import require_agreement
 from hedgerow.errors import FileError, InputError
 from hedgerow.frames import Pose, Trajectory
-from hedgerow.io import trajectory as tum
-from hedgerow.io.beams.clouds import Plan
+from hedgerow.io.beams.clouds import CloudReading, find_sensor
 from hedgerow.io.options import ReadOptions
-from hedgerow.io.source import LogSink, Settings, read_text
+from hedgerow.io.source import LogSink, Settings, read_text, require_same_settings
+from hedgerow.io.trajectory import read_tum, write_tum
 from hedgerow.log import Log
-from hedgerow.sensor import Sensor
 
-# A sweep back in the frame of its sensor, for formats that store clouds like that.
+_SIDECAR = "hedgerow.json"
+_MOTION = "motion.tum"
+_POSES_PER_SWEEP = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FramedSweep:
-    """One sweep as a motion-compensated cloud: all points in the sensor frame of one instant."""
+class DeskewedSweep:
+    """One sweep as a deskewed cloud: all points in the sensor frame of one instant."""
 
     pose: Pose
     """T_map_sensor of that instant."""
@@ -46,7 +52,7 @@ class FramedSweep:
     """(M,) which pulse made each point."""
 
 
-def framed(log: Log, trajectory: Trajectory | None) -> FramedSweep:
+def deskew(log: Log, trajectory: Trajectory | None) -> DeskewedSweep:
     """Take the points of one sweep to the frame that the sensor had in the middle of it.
 
     Args:
@@ -74,27 +80,7 @@ def framed(log: Log, trajectory: Trajectory | None) -> FramedSweep:
     points = pose.inverse().transform(log.points()).astype(np.float32)
     pulse = np.nonzero(log.returns.hit)[0]
     upward = rotation.rotate(pose.quaternion_xyzw, np.array([0.0, 0.0, 1.0]))
-    return FramedSweep(pose, middle, (first, last), points, log.beams.direction[pulse] @ upward, pulse)
-
-
-def by_laser(points: NDArray[np.float32], ring: NDArray[np.uint16], height: NDArray[np.floating]) -> NDArray[np.intp]:
-    """Return the order in which KITTI stores points: the highest laser first, each by growing azimuth from 0.
-
-    Args:
-        points: (M, 3) sensor frame.
-        ring: (M,) laser of each.
-        height: (M,) z of the unit direction of the beam, sensor frame.
-    """
-    azimuth = np.arctan2(points[:, 1], points[:, 0]) % np.float32(2 * np.pi)
-    numbers, of_point = np.unique(ring, return_inverse=True)
-    middle = np.array([np.median(height[of_point == k]) for k in range(len(numbers))])
-    return np.lexsort([azimuth, of_point, -middle[of_point] if len(numbers) else azimuth])
-
-
-# FolderWriter: the base of what is written as one file per sweep in the frame of the sensor.
-
-
-_POSES_PER_SWEEP = 5
+    return DeskewedSweep(pose, middle, (first, last), points, log.beams.direction[pulse] @ upward, pulse)
 
 
 class FolderWriter(LogSink):
@@ -110,7 +96,7 @@ class FolderWriter(LogSink):
 
         Args:
             path: the folder to make; an old one that Hedgerow wrote is replaced.
-            trajectory: T_map_sensor; see `sweep_frame.framed`.
+            trajectory: T_map_sensor; see `deskew`.
         """
         self._path = Path(path)
         self._trajectory = trajectory
@@ -123,7 +109,7 @@ class FolderWriter(LogSink):
         self._motion_ns: list[int] = []
 
     @abstractmethod
-    def write_sweep(self, folder: Path, number: int, sweep: Log, cloud: FramedSweep) -> None:
+    def write_sweep(self, folder: Path, number: int, sweep: Log, cloud: DeskewedSweep) -> None:
         """Write one sweep."""
 
     @abstractmethod
@@ -140,12 +126,12 @@ class FolderWriter(LogSink):
             raise InputError(f"{self._path}", "the writer is not open; use it in a with block")
         if self.like is None or self._sidecar is None:
             self.like, self._sidecar = log[:0], Sidecar.of(log, self.kind)
-        require_agreement([self.like, log], ["sensor", "min_range_m", "max_range_m", "map_origin_m"])
+        require_same_settings(self.like, log)
         for name in ("intensity", "label"):
             if (getattr(self.like.returns, name) is None) != (getattr(log.returns, name) is None):
                 raise InputError(name, "some sweeps have it and some have not; expected all or none")
         for _, sweep in log.iter_sweeps():
-            cloud = framed(sweep, self._trajectory)
+            cloud = deskew(sweep, self._trajectory)
             if self.times_ns and cloud.stamp_ns <= self.times_ns[-1]:
                 number = sweep.beams.sweep[0]
                 raise InputError("time_ns", f"sweep {number} is not later than the one before; sort the sweeps")
@@ -167,12 +153,12 @@ class FolderWriter(LogSink):
     def _write_motion(self, folder: Path) -> None:
         if self._trajectory is not None and self._motion_ns:
             time_ns = np.array(self._motion_ns, np.int64)
-            tum.write_tum(Trajectory(time_ns, *self._trajectory.at(time_ns)), folder / MOTION)
+            write_tum(Trajectory(time_ns, *self._trajectory.at(time_ns)), folder / _MOTION)
 
     @contextmanager
     def _writing(self) -> Generator[None]:
-        require_ours(self._path)
-        with atomic_folder(self._path, replaces=[*self.names, NAME, MOTION]) as self._folder:
+        _require_ours(self._path)
+        with atomic_folder(self._path, replaces=[*self.names, _SIDECAR, _MOTION]) as self._folder:
             try:
                 yield
                 if self._sidecar is None or not self.times_ns:
@@ -184,20 +170,17 @@ class FolderWriter(LogSink):
                 self._folder = None
 
 
-# hedgerow.json: what a folder of clouds written by Hedgerow says beyond its format, so that it reads back whole.
-#
-# It also marks the folder as ours: an old folder is replaced only if it has one, so that a mistyped path never costs
-# anybody a data set.
-
-
-NAME = "hedgerow.json"
-MOTION = "motion.tum"
-"""Poses within the sweeps, finer than one for each."""
+def _require_ours(path: Path) -> None:
+    """Raise FileError if there is a folder that Hedgerow has not written."""
+    if path.is_dir() and any(path.iterdir()) and not (path / _SIDECAR).exists():
+        raise FileError(
+            f"{path}: the folder is there and Hedgerow did not write it (no {_SIDECAR}); choose another name"
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Sidecar:
-    """The settings of a log and how its sweeps turn."""
+    """What a folder of clouds says beyond its format: the settings of a log, and how its sweeps turn."""
 
     kind: str
     """Name of the format."""
@@ -238,7 +221,7 @@ class Sidecar:
             text = json.dumps(content, allow_nan=False)
         except (TypeError, ValueError) as error:
             raise InputError("metadata", f"does not fit into JSON ({error}); use text, finite numbers, lists") from None
-        (folder / NAME).write_text(text, encoding="utf-8")
+        (folder / _SIDECAR).write_text(text, encoding="utf-8")
 
     @classmethod
     def read(cls, folder: Path) -> "Sidecar | None":
@@ -247,7 +230,7 @@ class Sidecar:
         Raises:
             FileError: it is damaged.
         """
-        path = folder / NAME
+        path = folder / _SIDECAR
         if not path.exists():
             return None
         try:
@@ -260,54 +243,37 @@ class Sidecar:
             raise FileError(f"{path}: is damaged ({type(error).__name__}: {str(error)[:100]})") from error
 
 
+def _turn_of(log: Log) -> tuple[float, bool]:
+    """Return the azimuth at which sweeps start [degrees], and whether they turn clockwise."""
+    noted = cast("dict[str, Any]", log.metadata.get("turn", {}))  # by beams/clouds.py
+    if set(noted) == {"start_deg", "clockwise"}:
+        return float(noted["start_deg"]), bool(noted["clockwise"])
+    sensor = find_sensor(log.sensor)
+    if sensor is None:
+        return 180.0, True
+    pattern = sensor.config.pattern
+    return float(getattr(pattern, "start_azimuth_deg", 180.0)), pattern.turns == "clockwise"
+
+
 def read_motion(folder: Path) -> Trajectory | None:
     """Read the poses within the sweeps, T_map_sensor; None if there are none.
 
     Raises:
         FileError: they are damaged.
     """
-    path = folder / MOTION
-    return tum.read_tum(path) if path.exists() else None
+    path = folder / _MOTION
+    return read_tum(path) if path.exists() else None
 
 
-def require_ours(path: Path) -> None:
-    """Raise FileError if there is a folder that Hedgerow has not written."""
-    if path.is_dir() and any(path.iterdir()) and not (path / NAME).exists():
-        raise FileError(f"{path}: the folder is there and Hedgerow did not write it (no {NAME}); choose another name")
-
-
-def _turn_of(log: Log) -> tuple[float, bool]:
-
-    noted = cast("dict[str, Any]", log.metadata.get("turn", {}))  # by beams/clouds.py
-    if set(noted) == {"start_deg", "clockwise"}:
-        return float(noted["start_deg"]), bool(noted["clockwise"])
-    try:
-        pattern = Sensor.named(log.sensor).config.pattern
-    except InputError:
-        return 180.0, True
-    return float(getattr(pattern, "start_azimuth_deg", 180.0)), pattern.turns == "clockwise"
-
-
-# How clouds in a folder that Hedgerow wrote become sweeps again: what hedgerow.json says, and the options.
-
-
-def folder_plan(options: ReadOptions, sidecar: Sidecar, name: str) -> Plan:
-    """Return the plan for a folder with a sidecar."""
-    return Plan(
-        sensor=known_sensor(options.sensor or sidecar.sensor),
+def folder_reading(options: ReadOptions, sidecar: Sidecar, name: str) -> CloudReading:
+    """Return how the clouds of a folder with a sidecar become sweeps again."""
+    return CloudReading(
+        sensor=find_sensor(options.sensor or sidecar.sensor),
         start_rad=float(np.deg2rad(sidecar.start_azimuth_deg)),
         clockwise=sidecar.clockwise,
-        compensated=True if options.compensated is None else options.compensated,
+        deskewed=True if options.deskewed is None else options.deskewed,
         times_by_laser=True,
         elevation_bias_rad=float(np.deg2rad(options.elevation_bias_deg or 0.0)),
         recover=options.recover,
         metadata={"read_from": name},
     )
-
-
-def known_sensor(name: str | None) -> Sensor | None:
-    """Return a sensor of the catalogue, or None if it is not there."""
-    try:
-        return Sensor.named(name) if name else None
-    except InputError:
-        return None

@@ -1,20 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """The table of log formats, and how one is told from another: by suffix for files, by content for folders.
 
-Only data and path checks, so that listing the formats loads no reader. How to add one: see `hedgerow.io`.
+Only data and path checks: listing the formats loads no reader. How to add one: see `hedgerow.io`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import FileError, MissingPackage
 
+if TYPE_CHECKING:
+    from hedgerow.frames import Trajectory
+    from hedgerow.io.options import ReadOptions
+    from hedgerow.io.source import LogSink, LogSource
+
 _PLACING = ("trajectory", "mount", "sensor", "min_range_m", "max_range_m", "map_origin_m")
-_CLOUDS = ("recover", "compensated", "elevation_bias_deg")
-_BAG = (*_PLACING, "recover", "compensated", "rate_hz", "static", "topic", "pose_topic", "map_frame", "metadata")
+_CLOUDS = ("recover", "deskewed", "elevation_bias_deg")
+_BAG = (*_PLACING, "recover", "deskewed", "rate_hz", "static", "topic", "pose_topic", "map_frame", "metadata")
 EXTRA = "formats"
 """Name of the optional dependencies that all formats need together."""
 
@@ -27,8 +33,10 @@ class Format:
     """What --from and --to call it."""
     about: str
     """What it is, in a few words."""
-    module: str
-    """Has open_log(path, options) if it reads and log_sink(path, trajectory) if it writes."""
+    reader: str = ""
+    """Where its reader is, `module:function`; called with (path, ReadOptions), returns a LogSource. Empty: not read."""
+    writer: str = ""
+    """Where its writer is, likewise; called with (path, trajectory or None), returns a LogSink. Empty: not written."""
     suffixes: tuple[str, ...] = ()
     """Of files; and of folders that are written."""
     markers: tuple[str, ...] = ()
@@ -37,45 +45,52 @@ class Format:
     """How its files begin, if that tells."""
     options: tuple[str, ...] = ()
     """Fields of ReadOptions that reading takes."""
-    reads: bool = True
-    writes: bool = True
     packages: tuple[str, ...] = ()
     """Optional packages that it imports."""
     extra: str = EXTRA
     """Name of the optional dependencies that have them."""
-    opener: str = "open_log"
-    """What the module's open_log is called, where it reads two formats."""
+
+    @property
+    def reads(self) -> bool:
+        """Whether logs of this format can be read."""
+        return bool(self.reader)
+
+    @property
+    def writes(self) -> bool:
+        """Whether logs can be written in this format."""
+        return bool(self.writer)
 
 
 FORMATS = (
     Format(
         "parquet",
         "Hedgerow's own: file *.parquet, or folder *.log of parts",
-        "hedgerow.io.parquet.reader",
-        (".parquet", ".log", ""),
-        ("part-*.parquet",),
-        (b"PAR1",),
+        reader="hedgerow.io.parquet.reader:open_log",
+        writer="hedgerow.io.parquet.writer:open_sink",
+        suffixes=(".parquet", ".log", ""),
+        markers=("part-*.parquet",),
+        magic=(b"PAR1",),
     ),
     Format(
         "kitti-raw",
         "KITTI raw drive folder (..._sync): velodyne_points, oxts, calibration beside it",
-        "hedgerow.io.kitti",
-        opener="open_raw",
+        reader="hedgerow.io.kitti:open_raw",
         markers=("velodyne_points/data",),
         options=(*_PLACING, *_CLOUDS),
-        writes=False,
     ),
     Format(
         "kitti",
         "KITTI odometry or SemanticKITTI sequence folder: velodyne, poses.txt, times.txt, calib.txt, labels",
-        "hedgerow.io.kitti",
+        reader="hedgerow.io.kitti:open_log",
+        writer="hedgerow.io.kitti:open_sink",
         markers=("velodyne/*.bin",),
         options=(*_PLACING, *_CLOUDS, "rate_hz"),
     ),
     Format(
         "pcd-folder",
         "folder of PCD files, one per sweep in the frame of the sensor, and a trajectory (poses.tum in it)",
-        "hedgerow.io.points.pcd_folder",
+        reader="hedgerow.io.points.pcd_folder:open_log",
+        writer="hedgerow.io.points.pcd_folder:open_sink",
         markers=("*.pcd",),
         options=(*_PLACING, *_CLOUDS, "rate_hz"),
         packages=("pypcd4",),
@@ -83,8 +98,9 @@ FORMATS = (
     Format(
         "pcd",
         "a single PCD file in map coordinates",
-        "hedgerow.io.points.pcd",
-        (".pcd",),
+        reader="hedgerow.io.points.pcd:open_log",
+        writer="hedgerow.io.points.pcd:open_sink",
+        suffixes=(".pcd",),
         magic=(b"# .PCD", b"VERSION"),
         options=(*_PLACING, "scanner_m", "recover"),
         packages=("pypcd4",),
@@ -92,8 +108,9 @@ FORMATS = (
     Format(
         "ply",
         "a PLY file of points in map coordinates",
-        "hedgerow.io.points.ply",
-        (".ply",),
+        reader="hedgerow.io.points.ply:open_log",
+        writer="hedgerow.io.points.ply:open_sink",
+        suffixes=(".ply",),
         magic=(b"ply",),
         options=(*_PLACING, "scanner_m"),
         packages=("trimesh",),
@@ -101,8 +118,9 @@ FORMATS = (
     Format(
         "las",
         "LAS or LAZ file: return numbers, classes, GPS time",
-        "hedgerow.io.points.las",
-        (".las", ".laz"),
+        reader="hedgerow.io.points.las:open_log",
+        writer="hedgerow.io.points.las:open_sink",
+        suffixes=(".las", ".laz"),
         magic=(b"LASF",),
         options=(*_PLACING, "scanner_m"),
         packages=("laspy",),
@@ -110,8 +128,9 @@ FORMATS = (
     Format(
         "mcap",
         "ROS 2 recording in one MCAP file: PointCloud2 or Velodyne packets, with TF, odometry or a trajectory",
-        "hedgerow.io.ros.open",
-        (".mcap",),
+        reader="hedgerow.io.ros.open:open_log",
+        writer="hedgerow.io.ros.writer:open_sink",
+        suffixes=(".mcap",),
         magic=(b"\x89MCAP0\r\n",),
         options=_BAG,
         packages=("rosbags",),
@@ -120,8 +139,9 @@ FORMATS = (
     Format(
         "ros1",
         "ROS 1 bag: PointCloud2 or Velodyne packets, with TF, odometry or a trajectory",
-        "hedgerow.io.ros.open",
-        (".bag",),
+        reader="hedgerow.io.ros.open:open_log",
+        writer="hedgerow.io.ros.writer:open_sink",
+        suffixes=(".bag",),
         magic=(b"#ROSBAG V2.0\n",),
         options=_BAG,
         packages=("rosbags",),
@@ -130,23 +150,21 @@ FORMATS = (
     Format(
         "ros2",
         "ROS 2 recording: folder with metadata.yaml and .db3 or .mcap files, or one .db3 file",
-        "hedgerow.io.ros.open",
-        (".db3",),
+        reader="hedgerow.io.ros.open:open_log",
+        suffixes=(".db3",),
         markers=("metadata.yaml",),
         magic=(b"SQLite format 3\x00",),
         options=_BAG,
-        writes=False,
         packages=("rosbags",),
         extra="ros",
     ),
     Format(
         "pcap",
         "captured packets (pcap, pcapng) of a Velodyne, or of an Ouster with its metadata JSON; and a trajectory",
-        "hedgerow.io.pcap.open",
-        (".pcap", ".pcapng"),
+        reader="hedgerow.io.pcap.open:open_log",
+        suffixes=(".pcap", ".pcapng"),
         magic=(b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\xc3\xd4", b"\x4d\x3c\xb2\xa1", b"\xa1\xb2\x3c\x4d", b"\x0a\x0d\x0d\x0a"),
         options=(*_PLACING, "static", "metadata"),
-        writes=False,
     ),
 )
 BY_NAME = {each.name: each for each in FORMATS}
@@ -180,18 +198,31 @@ def format_of(path: str | Path, name: str | None = None, *, reading: bool) -> Fo
     return found
 
 
-def module_of(found: Format) -> Any:
-    """Import the module of a format.
+def load_reader(found: Format) -> "Callable[[str | Path, ReadOptions], LogSource]":
+    """Import the reader of a format.
 
     Raises:
         MissingPackage: a package that it needs is not installed.
     """
+    return _load(found, found.reader)
+
+
+def load_writer(found: Format) -> "Callable[[str | Path, Trajectory | None], LogSink]":
+    """Import the writer of a format.
+
+    Raises:
+        MissingPackage: a package that it needs is not installed.
+    """
+    return _load(found, found.writer)
+
+
+def _load(found: Format, place: str) -> Any:
     for package in found.packages:
-        optional(package, found.name, found.extra)
-    return import_module(found.module)
+        require_package(package, found.name, found.extra)
+    return resolve_name(place)
 
 
-def optional(name: str, wanted_for: str, extra: str = EXTRA) -> Any:
+def require_package(name: str, wanted_for: str, extra: str = EXTRA) -> Any:
     """Import an optional package, or a module of one.
 
     Raises:

@@ -1,100 +1,113 @@
 # SPDX-License-Identifier: Apache-2.0
-"""KITTI: raw drives, odometry and SemanticKITTI sequences, read and written."""
+"""KITTI: raw drives (read), odometry and SemanticKITTI sequences (read and written).
+
+A raw drive is a folder `2011_09_26_drive_0005_sync` with velodyne_points and oxts, as downloaded from the KITTI site
+(Geiger et al., 2013), with the calibration beside it. Its clouds are as measured; the HDL-64E turns clockwise and a
+sweep starts at the back, at `timestamps_start.txt`. Poses come from the OXTS packets as in KITTI's devkit: Mercator,
+true to scale at the first pose, x east, y north. The map's origin is at the first pose.
+
+A sequence is a folder with velodyne/, poses.txt, times.txt, calib.txt and, in SemanticKITTI, labels/. Poses are those
+of the left camera (z forward), and `Tr` in calib.txt takes lidar points to it. The map is the lidar's frame of pose 0,
+x forward, z up. Its clouds are deskewed: all points of a sweep are in the frame of the instant at which the scanner
+looked ahead, half way through its turn. So they are first taken back to where they were measured (beams/motion.py). A
+sequence that Hedgerow wrote also has a hedgerow.json with everything that the format cannot say (folder.py).
+
+Neither holds rings, missing returns (recovery/ works them out), beam origins, or anything beyond 80 m. The intrinsic
+calibration that made KITTI's clouds looks 0.205 degrees too low (Deschaud 2018, IMLS-SLAM); that is added.
+"""
 
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import FileError, InputError
 from hedgerow.frames import Pose, Trajectory, poses_from_matrices
-from hedgerow.io.beams.clouds import Cloud, CloudSource, Frame, Plan
-from hedgerow.io.beams.motion import stretched
-from hedgerow.io.folder import FolderWriter, FramedSweep, Sidecar, by_laser, folder_plan, read_motion
+from hedgerow.io.beams.clouds import CloudReading, CloudSource, SensorCloud, SweepTimes
+from hedgerow.io.beams.motion import extend_trajectory
+from hedgerow.io.folder import DeskewedSweep, FolderWriter, Sidecar, folder_reading, read_motion
 from hedgerow.io.options import ReadOptions
 from hedgerow.io.source import Settings, read_bytes, read_text
 from hedgerow.io.trajectory import read_rows, stamp_text
 from hedgerow.log import Log
 from hedgerow.sensor import Sensor
 
-# KITTI odometry and SemanticKITTI sequences: a folder with velodyne/, poses.txt, times.txt, calib.txt, labels/.
-#
-# Poses are those of the left camera (z forward), `Tr` in calib.txt takes lidar points to it; the map is the lidar's
-# frame of pose 0 moved along, x forward, z up. The clouds are motion-compensated: all points of a sweep are in the
-# frame of the instant at which the scanner looked ahead, half way through its turn. So they are first taken back to
-# where they were measured (beams/motion.py). What Hedgerow itself wrote (kitti_writer.py) also has a hedgerow.json with
-# everything else.
-
-
+_SENSOR = "hdl-64e-s2"
+_MAX_RANGE_M = 80.0  # KITTI's files hold nothing farther
+_ELEVATION_BIAS_DEG = 0.205
 _RATE_HZ = 1 / 0.1036  # KITTI's scanner, where a single sweep does not tell
+_MARGIN_NS = 150_000_000  # a sweep and a half: the sweep starts before the first packet and ends after the last
+_EARTH_RADIUS_M = 6378137.0
+_N_OXTS = 30
+_NEEDED = "KITTI needs it"
+_STAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,9})?")
+# The camera's axes (x right, y down, z forward) seen from the lidar's (x forward, y left, z up).
+_T_CAM_VELO = Pose.from_matrix([[0, -1, 0, 0], [0, 0, -1, 0], [1, 0, 0, 0]])
 
 
 def open_log(path: str | Path, options: ReadOptions) -> CloudSource:
-    """Open a sequence; see `options.ReadOptions`.
+    """Open an odometry or SemanticKITTI sequence; see `options.ReadOptions`.
 
     Raises:
         FileError: a file is missing or damaged.
     """
     path = Path(path)
-    files = numbered_files(path / "velodyne", ".bin")
+    files = _numbered_files(path / "velodyne", ".bin")
     sidecar = Sidecar.read(path)
-    stamps = _stamps(path / "times.txt", list(files))
-    frames = [frame for frame in _frames(stamps, options, sidecar) if frame.number in files]
-    longest_ns = max(frame.end_ns - frame.start_ns for frame in frames)
-    trajectory = options.sensor_trajectory() or (sidecar and read_motion(path)) or _poses(path, stamps)
+    stamps = _sequence_stamps(path / "times.txt", list(files))
+    sweeps = [each for each in _sequence_sweeps(stamps, options, sidecar) if each.number in files]
+    longest_ns = max(each.end_ns - each.start_ns for each in sweeps)
+    trajectory = options.sensor_trajectory() or (sidecar and read_motion(path)) or _sequence_poses(path, stamps)
     labels = path / "labels"
     has_labels = labels.is_dir()
 
-    def load(number: int) -> Cloud:
+    def load(number: int) -> SensorCloud:
         values = read_bin(files[number])
-        label = read_labels(labels / f"{files[number].stem}.label", len(values)) if has_labels else None
-        return Cloud(values[:, :3].astype(np.float64), values[:, 3], label)
+        label = _read_labels(labels / f"{files[number].stem}.label", len(values)) if has_labels else None
+        return SensorCloud(values[:, :3].astype(np.float64), values[:, 3], label)
 
     arrays = ["intensity", "label"] if has_labels else ["intensity"]
-    settings, plan = _settings(options, sidecar, arrays)
-    return CloudSource(path, settings, stretched(trajectory, longest_ns), frames, load, plan)
+    settings, reading = _sequence_settings(options, sidecar, arrays)
+    return CloudSource(path, settings, extend_trajectory(trajectory, longest_ns), sweeps, load, reading)
 
 
-def _settings(options: ReadOptions, sidecar: Sidecar | None, arrays: list[str]) -> tuple[Settings, Plan]:
+def _sequence_settings(
+    options: ReadOptions, sidecar: Sidecar | None, arrays: list[str]
+) -> tuple[Settings, CloudReading]:
     if sidecar is None:
         origin_m = np.array(options.map_origin_m or [0.0, 0.0, 0.0])
-        return kitti_settings(options, origin_m, arrays), kitti_plan(options, "kitti", compensated=True)
-    return options.applied(sidecar.settings(arrays)), folder_plan(options, sidecar, "kitti")
+        return _settings(options, origin_m, arrays), _reading(options, "kitti", deskewed=True)
+    return options.apply_to(sidecar.settings(arrays)), folder_reading(options, sidecar, "kitti")
 
 
-def _stamps(path: Path, numbers: list[int]) -> dict[int, int]:
+def _sequence_stamps(path: Path, numbers: list[int]) -> dict[int, int]:
     """Return the time of each sweep [ns] by its number; a line of times.txt each, also of sweeps that are not there."""
-    rows = read_rows(path, 1, "a time stamp in seconds")
-    every = rows.stamps_ns()
-    if numbers[-1] >= len(every):
-        raise FileError(f"{path}: has {len(every)} times but there is a sweep {numbers[-1]}")
-    stuck = np.flatnonzero(np.diff(every) <= 0)
-    if len(stuck):
-        raise FileError(f"{path}, line {rows.lines[stuck[0] + 1]}: the time stamp is not later than the one before")
-    return {number: int(stamp) for number, stamp in enumerate(every)}
+    stamps_ns = read_rows(path, 1, "a time stamp in seconds").rising_stamps_ns()
+    if numbers[-1] >= len(stamps_ns):
+        raise FileError(f"{path}: has {len(stamps_ns)} times but there is a sweep {numbers[-1]}")
+    return {number: int(stamp_ns) for number, stamp_ns in enumerate(stamps_ns)}
 
 
-def _frames(stamps: dict[int, int], options: ReadOptions, sidecar: Sidecar | None) -> list[Frame]:
+def _sequence_sweeps(stamps: dict[int, int], options: ReadOptions, sidecar: Sidecar | None) -> list[SweepTimes]:
     every = np.array(list(stamps.values()), np.int64)
     usual_ns = float(np.median(np.diff(every))) if len(every) > 1 else 1e9 / _RATE_HZ
     half_ns = int((1e9 / options.rate_hz if options.rate_hz else usual_ns) / 2)
     spans = sidecar.spans_ns if sidecar is not None else {}
-    frames: list[Frame] = []
+    sweeps: list[SweepTimes] = []
     for number, stamp in stamps.items():
         first, last = spans.get(str(number), (stamp - half_ns, stamp + half_ns))
-        frames.append(Frame(number, first, last, stamp))
-    return frames
+        sweeps.append(SweepTimes(number, first, last, stamp))
+    return sweeps
 
 
-def _poses(path: Path, stamps: dict[int, int]) -> Trajectory:
+def _sequence_poses(path: Path, stamps: dict[int, int]) -> Trajectory:
     """Return T_map_velodyne."""
     places = [path / "poses.txt", path.resolve().parent.parent / "poses" / f"{path.resolve().name}.txt"]
     place = next((each for each in places if each.exists()), None)
     if place is None:
         raise FileError(f"{places[0]}: no such file; give a trajectory, or put the poses of the sequence there")
-    t_cam_velo = read_calibration(path / "calib.txt", "Tr")
+    t_cam_velo = _read_calibration(path / "calib.txt", "Tr")
     rows = read_rows(place, 12, "a 3 x 4 matrix, row by row")
     with rows.naming_lines():
         position_m, quaternion = poses_from_matrices("matrix", rows.numbers(0, 12).reshape(-1, 3, 4))
@@ -106,27 +119,15 @@ def _poses(path: Path, stamps: dict[int, int]) -> Trajectory:
     return Trajectory.from_poses(time_ns, poses)
 
 
-# KITTI raw drives: a folder `2011_09_26_drive_0005_sync` with velodyne_points and oxts, calibration beside it.
-#
-# As downloaded from the KITTI site (Geiger et al., IJRR 2013). The clouds are as measured, not motion-compensated; the
-# HDL-64E turns clockwise and a sweep starts at the back, at `timestamps_start.txt`. Poses come from the OXTS packets as
-# in KITTI's devkit, Mercator true to scale at the first pose, x east, y north; the map's origin is at the first pose.
-# The clouds hold neither rings nor missing returns: see recovery/. Nothing beyond 80 m is in them. The intrinsic
-# calibration that made them is known to look 0.205 degrees too low (Deschaud, "IMLS-SLAM", 2018); that is added.
-
-
-_MARGIN_NS = 150_000_000  # a sweep and a half: the sweep starts before the first packet and ends after the last
-
-
 def open_raw(path: str | Path, options: ReadOptions) -> CloudSource:
-    """Open a drive; see `options.ReadOptions`.
+    """Open a raw drive; see `options.ReadOptions`.
 
     Raises:
         FileError: a file is missing or damaged.
     """
     path = Path(path)
-    files = numbered_files(path / "velodyne_points" / "data", ".bin")
-    frames = _raw_frames(path, list(files))
+    files = _numbered_files(path / "velodyne_points" / "data", ".bin")
+    sweeps = _raw_sweeps(path, list(files))
     trajectory = options.sensor_trajectory()
     origin_m = np.array(options.map_origin_m or [0.0, 0.0, 0.0], np.float64)
     if trajectory is None:
@@ -134,50 +135,50 @@ def open_raw(path: str | Path, options: ReadOptions) -> CloudSource:
         origin_m = np.round(first_m) if options.map_origin_m is None else origin_m
         trajectory = Trajectory(trajectory.time_ns, trajectory.position_m - origin_m, trajectory.quaternion_xyzw)
 
-    def load(number: int) -> Cloud:
+    def load(number: int) -> SensorCloud:
         values = read_bin(files[number])
-        return Cloud(values[:, :3].astype(np.float64), values[:, 3])
+        return SensorCloud(values[:, :3].astype(np.float64), values[:, 3])
 
-    settings = kitti_settings(options, origin_m, ["intensity"])
-    plan = kitti_plan(options, "kitti-raw", compensated=False)
-    return CloudSource(path, settings, stretched(trajectory, _MARGIN_NS), frames, load, plan)
+    settings = _settings(options, origin_m, ["intensity"])
+    reading = _reading(options, "kitti-raw", deskewed=False)
+    return CloudSource(path, settings, extend_trajectory(trajectory, _MARGIN_NS), sweeps, load, reading)
 
 
-def _raw_frames(path: Path, numbers: list[int]) -> list[Frame]:
+def _raw_sweeps(path: Path, numbers: list[int]) -> list[SweepTimes]:
     folder = path / "velodyne_points"
     stamps = {
-        name: read_stamps(folder / f"{name}.txt") for name in ("timestamps_start", "timestamps", "timestamps_end")
+        name: _read_dates(folder / f"{name}.txt") for name in ("timestamps_start", "timestamps", "timestamps_end")
     }
     for name, each in stamps.items():
         if numbers[-1] >= len(each):
             raise FileError(f"{folder / name}.txt: has {len(each)} lines but there is a sweep {numbers[-1]}")
-        require_rising(folder / f"{name}.txt", numbers, each[numbers])
-    frames: list[Frame] = []
+        _require_rising(folder / f"{name}.txt", numbers, each[numbers])
+    sweeps: list[SweepTimes] = []
     for number in numbers:
         start, middle, end = (int(each[number]) for each in stamps.values())
         if not start < end:
             raise FileError(f"{folder}/timestamps_end.txt, line {number + 1}: the sweep ends before it starts")
-        frames.append(Frame(number, start, end, middle))
-    return frames
+        sweeps.append(SweepTimes(number, start, end, middle))
+    return sweeps
 
 
 def _oxts_trajectory(path: Path) -> tuple[Trajectory, NDArray[np.float64]]:
     """Return T_mercator_velodyne and the first position."""
     folder = path / "oxts"
-    packets = numbered_files(folder / "data", ".txt")
-    stamps = read_stamps(folder / "timestamps.txt")
+    packets = _numbered_files(folder / "data", ".txt")
+    stamps = _read_dates(folder / "timestamps.txt")
     numbers = list(packets)
     if numbers[-1] >= len(stamps):
         raise FileError(f"{folder / 'timestamps.txt'}: has {len(stamps)} lines but there is a packet {numbers[-1]}")
-    require_rising(folder / "timestamps.txt", numbers, stamps[numbers])
-    values = [read_oxts(packet) for packet in packets.values()]
-    poses = [mercator_pose(each, float(values[0][0])) for each in values]
-    t_imu_velo = read_calibration(_calibration(path), "R", "T").inverse()
+    _require_rising(folder / "timestamps.txt", numbers, stamps[numbers])
+    values = [_read_oxts(packet) for packet in packets.values()]
+    poses = [_mercator_pose(each, float(values[0][0])) for each in values]
+    t_imu_velo = _read_calibration(_imu_calibration(path), "R", "T").inverse()
     trajectory = Trajectory.from_poses(stamps[numbers], poses) @ t_imu_velo
     return trajectory, trajectory.position_m[0]
 
 
-def _calibration(path: Path) -> Path:
+def _imu_calibration(path: Path) -> Path:
     name = "calib_imu_to_velo.txt"
     places = [path.resolve().parent / name, path / name]
     for place in places:
@@ -188,60 +189,26 @@ def _calibration(path: Path) -> Path:
     )
 
 
-# Write a log as a SemanticKITTI sequence: velodyne/*.bin, labels/*.label, poses.txt, times.txt, calib.txt.
-#
-# Each sweep becomes a motion-compensated cloud, points in KITTI's order. The format has no missing returns and no beam
-# origins: what is lost is recovered when it is read back, if the sensor is one that shows its firings.
+def _settings(options: ReadOptions, origin_m: NDArray[np.float64], arrays: list[str]) -> Settings:
+    """Return sensor, limits and map origin of a KITTI recording."""
+    return options.apply_to(Settings(sensor=_SENSOR, max_range_m=_MAX_RANGE_M, map_origin_m=origin_m, arrays=arrays))
 
 
-# The camera's axes (x right, y down, z forward) seen from the lidar's (x forward, y left, z up).
-_T_CAM_VELO = Pose.from_matrix([[0, -1, 0, 0], [0, 0, -1, 0], [1, 0, 0, 0]])
+def _reading(options: ReadOptions, name: str, *, deskewed: bool) -> CloudReading:
+    """Return how KITTI's clouds become sweeps."""
+    bias_deg = _ELEVATION_BIAS_DEG if options.elevation_bias_deg is None else options.elevation_bias_deg
+    return CloudReading(
+        sensor=Sensor.named(options.sensor or _SENSOR),
+        start_rad=np.pi,
+        clockwise=True,
+        deskewed=deskewed if options.deskewed is None else options.deskewed,
+        elevation_bias_rad=float(np.deg2rad(bias_deg)),
+        recover=options.recover,
+        metadata={"read_from": name},
+    )
 
 
-def log_sink(path: str | Path, trajectory: Trajectory | None) -> "KittiWriter":
-    """Prepare to write a sequence folder."""
-    return KittiWriter(path, trajectory)
-
-
-class KittiWriter(FolderWriter):
-    """Appends sweeps to a sequence folder."""
-
-    kind = "kitti"
-    names = ("velodyne", "labels", "poses.txt", "times.txt", "calib.txt")
-
-    def write_sweep(self, folder: Path, number: int, sweep: Log, cloud: FramedSweep) -> None:
-        """Write one sweep."""
-        order = by_laser(cloud.points, sweep.beams.ring[cloud.pulse], cloud.height)
-        hit = sweep.returns.hit
-        intensity = np.zeros(len(order), "<f4") if sweep.returns.intensity is None else sweep.returns.intensity[hit]
-        values = np.column_stack([cloud.points, np.nan_to_num(intensity)])[order].astype("<f4")
-        _write(folder / "velodyne" / f"{number:06d}.bin", values.tobytes())
-        if sweep.returns.label is not None:
-            label = sweep.returns.label[hit][order].astype("<u4")
-            _write(folder / "labels" / f"{number:06d}.label", label.tobytes())
-
-    def finish(self, folder: Path) -> None:
-        """Write poses, times and calibration."""
-        inverse = _T_CAM_VELO.inverse()
-        poses = "".join(_line(_T_CAM_VELO @ pose @ inverse) for pose in self.poses)
-        (folder / "poses.txt").write_text(poses, encoding="utf-8")
-        (folder / "times.txt").write_text("".join(f"{stamp_text(each)}\n" for each in self.times_ns), encoding="utf-8")
-        (folder / "calib.txt").write_text("Tr: " + _line(_T_CAM_VELO), encoding="utf-8")
-
-
-def _line(pose: Pose) -> str:
-    return " ".join(map(repr, pose.matrix()[:3].ravel().tolist())) + "\n"
-
-
-def _write(path: Path, data: bytes) -> None:
-    path.parent.mkdir(exist_ok=True)
-    path.write_bytes(data)
-
-
-# KITTI's binary files: clouds of float32 x y z reflectance, SemanticKITTI's labels of uint32.
-
-
-def numbered_files(folder: Path, suffix: str) -> dict[int, Path]:
+def _numbered_files(folder: Path, suffix: str) -> dict[int, Path]:
     """Return the files of a folder that have this suffix by their number, ascending.
 
     Raises:
@@ -273,7 +240,7 @@ def read_bin(path: Path) -> NDArray[np.float32]:
     return np.frombuffer(data, "<f4").astype(np.float32).reshape(-1, 4)
 
 
-def read_labels(path: Path, n_points: int) -> NDArray[np.uint16]:
+def _read_labels(path: Path, n_points: int) -> NDArray[np.uint16]:
     """Read the classes of a cloud's points: the lower half of each number, the upper half is the instance.
 
     Raises:
@@ -287,16 +254,7 @@ def read_labels(path: Path, n_points: int) -> NDArray[np.uint16]:
     return (np.frombuffer(data, "<u4") & 0xFFFF).astype(np.uint16)
 
 
-# The text files of KITTI: calibrations (`NAME: numbers`), stamps (date and time), OXTS packets, pose lists.
-
-
-_EARTH_RADIUS_M = 6378137.0
-_N_OXTS = 30
-_NEEDED = "KITTI needs it"
-_STAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,9})?")
-
-
-def read_calibration(path: Path, *names: str) -> Pose:
+def _read_calibration(path: Path, *names: str) -> Pose:
     """Read a transform: `R` (9 numbers) and `T` (3), or one name with the 12 of a 3 x 4 matrix.
 
     Raises:
@@ -315,7 +273,7 @@ def read_calibration(path: Path, *names: str) -> Pose:
         raise FileError(f"{path}: '{names[0]}:' is no transform ({error})") from None
 
 
-def read_stamps(path: Path) -> NDArray[np.int64]:
+def _read_dates(path: Path) -> NDArray[np.int64]:
     """Read lines of date and time, `2011-09-26 13:04:32.349659964`, as (K,) nanoseconds since 1970.
 
     Raises:
@@ -335,7 +293,7 @@ def read_stamps(path: Path) -> NDArray[np.int64]:
     return np.array(stamps, np.int64)
 
 
-def require_rising(path: Path, numbers: list[int], stamps: NDArray[np.int64]) -> None:
+def _require_rising(path: Path, numbers: list[int], stamps: NDArray[np.int64]) -> None:
     """Raise FileError unless the stamps of sweeps `numbers` rise."""
     stuck = np.flatnonzero(np.diff(stamps) <= 0)
     if len(stuck):
@@ -346,7 +304,7 @@ def require_rising(path: Path, numbers: list[int], stamps: NDArray[np.int64]) ->
         )
 
 
-def read_oxts(path: Path) -> NDArray[np.float64]:
+def _read_oxts(path: Path) -> NDArray[np.float64]:
     """Read one OXTS packet; return latitude, longitude [degrees], altitude [m], roll, pitch, yaw [rad].
 
     Raises:
@@ -361,36 +319,65 @@ def read_oxts(path: Path) -> NDArray[np.float64]:
     return values
 
 
-def mercator_pose(oxts: NDArray[np.float64], first_latitude_deg: float) -> Pose:
-    """Return T_map_imu of (6,) `read_oxts` values as KITTI's devkit does: Mercator, true to scale at the first pose."""
+def _mercator_pose(oxts: NDArray[np.float64], first_latitude_deg: float) -> Pose:
+    """Return T_map_imu of (6,) `_read_oxts` values as KITTI's devkit does, Mercator true to scale at the first pose."""
     latitude, longitude, altitude, *rpy = oxts.tolist()
     scale = np.cos(np.deg2rad(first_latitude_deg)) * _EARTH_RADIUS_M
     east, north = scale * np.deg2rad(longitude), scale * np.log(np.tan(np.deg2rad(90 + latitude) / 2))
     return Pose.from_xyz_rpy((east, north, altitude), rpy)
 
 
-# What the recordings of KITTI have in common: one HDL-64E, its limits, and the options that change them.
+def open_sink(path: str | Path, trajectory: Trajectory | None) -> "KittiWriter":
+    """Prepare to write a sequence folder."""
+    return KittiWriter(path, trajectory)
 
 
-SENSOR = "hdl-64e-s2"
-MAX_RANGE_M = 80.0  # KITTI's files hold nothing farther
-ELEVATION_BIAS_DEG = 0.205
+class KittiWriter(FolderWriter):
+    """Appends sweeps to a sequence folder: deskewed clouds, points in KITTI's order; missing returns are lost."""
+
+    kind = "kitti"
+    names = ("velodyne", "labels", "poses.txt", "times.txt", "calib.txt")
+
+    def write_sweep(self, folder: Path, number: int, sweep: Log, cloud: DeskewedSweep) -> None:
+        """Write one sweep."""
+        order = kitti_order(cloud.points, sweep.beams.ring[cloud.pulse], cloud.height)
+        hit = sweep.returns.hit
+        intensity = np.zeros(len(order), "<f4") if sweep.returns.intensity is None else sweep.returns.intensity[hit]
+        values = np.column_stack([cloud.points, np.nan_to_num(intensity)])[order].astype("<f4")
+        _write(folder / "velodyne" / f"{number:06d}.bin", values.tobytes())
+        if sweep.returns.label is not None:
+            label = sweep.returns.label[hit][order].astype("<u4")
+            _write(folder / "labels" / f"{number:06d}.label", label.tobytes())
+
+    def finish(self, folder: Path) -> None:
+        """Write poses, times and calibration."""
+        inverse = _T_CAM_VELO.inverse()
+        poses = "".join(_line(_T_CAM_VELO @ pose @ inverse) for pose in self.poses)
+        (folder / "poses.txt").write_text(poses, encoding="utf-8")
+        (folder / "times.txt").write_text("".join(f"{stamp_text(each)}\n" for each in self.times_ns), encoding="utf-8")
+        (folder / "calib.txt").write_text("Tr: " + _line(_T_CAM_VELO), encoding="utf-8")
 
 
-def kitti_settings(options: ReadOptions, origin_m: NDArray[np.float64], arrays: list[str]) -> Settings:
-    """Return sensor, limits and map origin of a KITTI recording."""
-    return options.applied(Settings(sensor=SENSOR, max_range_m=MAX_RANGE_M, map_origin_m=origin_m, arrays=arrays))
+def kitti_order(
+    points: NDArray[np.float32], ring: NDArray[np.uint16], height: NDArray[np.floating]
+) -> NDArray[np.intp]:
+    """Return the order in which KITTI stores points: the highest laser first, each by growing azimuth from 0.
+
+    Args:
+        points: (M, 3) sensor frame.
+        ring: (M,) laser of each.
+        height: (M,) z of the unit direction of the beam, sensor frame.
+    """
+    azimuth = np.arctan2(points[:, 1], points[:, 0]) % np.float32(2 * np.pi)
+    numbers, of_point = np.unique(ring, return_inverse=True)
+    middle = np.array([np.median(height[of_point == k]) for k in range(len(numbers))])
+    return np.lexsort([azimuth, of_point, -middle[of_point] if len(numbers) else azimuth])
 
 
-def kitti_plan(options: ReadOptions, name: str, *, compensated: bool, notes: dict[str, Any] | None = None) -> Plan:
-    """Return how KITTI's clouds become sweeps."""
-    bias_deg = ELEVATION_BIAS_DEG if options.elevation_bias_deg is None else options.elevation_bias_deg
-    return Plan(
-        sensor=Sensor.named(options.sensor or SENSOR),
-        start_rad=np.pi,
-        clockwise=True,
-        compensated=compensated if options.compensated is None else options.compensated,
-        elevation_bias_rad=float(np.deg2rad(bias_deg)),
-        recover=options.recover,
-        metadata={"read_from": name} | (notes or {}),
-    )
+def _line(pose: Pose) -> str:
+    return " ".join(map(repr, pose.matrix()[:3].ravel().tolist())) + "\n"
+
+
+def _write(path: Path, data: bytes) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(data)

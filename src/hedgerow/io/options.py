@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Everything that can be said about a recording that its files do not say themselves.
+"""ReadOptions: what can be said about a recording that its files do not say themselves.
 
 One list for all formats, for `open_log(path, trajectory="poses.tum")` and `hedgerow convert --set NAME=VALUE`. A format
 takes only some of them (the table in formats.py says which) and refuses the others.
@@ -16,6 +16,10 @@ from hedgerow.base.parameters import Finite, NotNegative, Parameters, Positive
 from hedgerow.errors import InputError
 from hedgerow.frames import Pose, Trajectory
 from hedgerow.io.source import Settings
+from hedgerow.io.trajectory import read_trajectory
+
+_OLD_NAMES = {"compensated": "deskewed"}
+"""Options that were renamed; the old spelling still works."""
 
 
 class ReadOptions(Parameters):
@@ -24,42 +28,46 @@ class ReadOptions(Parameters):
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
     trajectory: Trajectory | str | Path | None = None
-    """Poses of the sensor (with mount: of the vehicle) in the map: a trajectory, or a file of one."""
+    """Poses of the sensor in the map (of the vehicle, if mount is given): a trajectory, or a file of one."""
     mount: list[Finite] | None = Field(default=None, min_length=6, max_length=6)
-    """Where the sensor sits on what the trajectory describes: x y z [m], roll pitch yaw [degrees]."""
+    """Pose of the sensor on the vehicle whose trajectory is given: x y z [m], roll pitch yaw [degrees]."""
     scanner_m: list[Finite] | None = Field(default=None, min_length=3, max_length=3)
-    """Position of a scanner that stood still, in the coordinates of the cloud [m]."""
+    """Position of a scanner that stood still, in the coordinates of the file: x y z [m]."""
     sensor: str | None = None
-    """Name in the catalogue (hedgerow sensors). Default: what the files say, or what is usual for the format."""
+    """Name of the lidar in the catalogue (hedgerow sensors). Default: what the files say, or usual for the format."""
     rate_hz: Positive | None = None
-    """Sweeps per second, where the files do not say when a sweep started and ended."""
+    """Sweeps per second. Default: from the times of the sweeps."""
     min_range_m: NotNegative | None = None
-    """Returns nearer than this are taken for the vehicle and left out with their beams."""
+    """Beams with a return nearer than this are left out: they hit the vehicle. Default: that of the sensor, or 0."""
     max_range_m: float | None = Field(default=None, gt=0)
-    """No return means nothing nearer than this. Default: that of the sensor, or of the format."""
+    """Farther returns count as missing; a missing return says that nothing was met up to here. Default: that of the
+    sensor, or of the format."""
     recover: Literal["auto", "yes", "no"] = "auto"
-    """Whether to work out rings and missing returns of clouds that have none: yes refuses if it is not sure."""
-    compensated: bool | None = None
-    """Whether the motion of the vehicle was already taken out of the clouds. Default: what is usual for the format."""
+    """Whether to work out the rings and missing returns that a cloud does not hold: auto does where that is sure, yes
+    refuses a log where it is not, no leaves every beam with a return."""
+    deskewed: bool | None = None
+    """Whether the points of a sweep were already moved into the frame of one instant (motion-compensated). Default:
+    what is usual for the format."""
     elevation_bias_deg: Finite | None = Field(default=None, ge=-5, le=5)
     """Added to the elevation of all beams. Default: 0.205 for KITTI, whose calibration is off by that, else 0."""
     map_origin_m: list[Finite] | None = Field(default=None, min_length=3, max_length=3)
-    """Subtracted from outer coordinates to get those of the map [m]. Default: near the first point or pose."""
+    """Subtracted from global coordinates, such as UTM, to get those of the map: x y z [m]. Default: near the first
+    point or pose if that is far out, else 0; KITTI raw: the first pose."""
 
     topic: str | None = None
-    """Topic of the clouds or packets in a bag. Default: the only one there."""
+    """Topic of the point clouds or packets in a bag. Default: the only one there."""
     pose_topic: str | None = None
-    """Topic of the poses in a bag: odometry, poses, or /tf. Default: /tf, else the only other one."""
+    """Topic of the poses in a bag: odometry, poses, or /tf. Default: /tf, else the only odometry, else poses."""
     map_frame: str | None = None
-    """Frame of TF that is the map. Default: map, else odom, else world, else the top of the tree."""
+    """TF frame to take for the map. Default: map, else odom, else world, else the top of the tree."""
     static: bool = False
-    """The sensor stood still: at the origin, or where mount says."""
+    """Whether the sensor stood still: at the map's origin, or at the pose that mount gives."""
     metadata: str | Path | None = None
-    """JSON that an Ouster lidar told about itself (default: the file beside the capture with the same name), or YAML
-    with the calibration of an HDL-64E (default: what its packets tell)."""
+    """File with the metadata of an Ouster lidar (JSON; default: the one beside the capture with the same name) or the
+    calibration of an HDL-64E (YAML; default: what its packets tell)."""
 
-    def applied(self, settings: Settings) -> Settings:
-        """Return settings with those of the options that are given."""
+    def apply_to(self, settings: Settings) -> Settings:
+        """Return settings with the sensor and limits of the options, where they are given."""
         given: dict[str, Any] = {
             "sensor": self.sensor,
             "min_range_m": self.min_range_m,
@@ -81,8 +89,6 @@ class ReadOptions(Parameters):
             return None
         if isinstance(self.trajectory, Trajectory):
             return self.trajectory @ self.mount_pose
-        from hedgerow.io import read_trajectory
-
         return read_trajectory(self.trajectory) @ self.mount_pose
 
 
@@ -97,7 +103,7 @@ def read_options(given: dict[str, Any], taken: tuple[str, ...], name: str) -> Re
     Raises:
         InputError: unknown, of another type, out of bounds, or not for this format.
     """
-    given = {key: value for key, value in given.items() if value is not None}
+    given = {_OLD_NAMES.get(key, key): value for key, value in given.items() if value is not None}
     for key in given:
         if key not in ReadOptions.model_fields:
             raise InputError(key, f"there is no such option; there are {', '.join(ReadOptions.model_fields)}")

@@ -2,7 +2,8 @@
 """LogSource: a log that can be read sweep by sweep, whatever the format. LogSink: one that is being written.
 
 The Parquet `LogFile` is a LogSource. Readers of other formats derive from `SweepSource`, which needs one method,
-`iter_sweeps`, and gives `read`. Nothing but one sweep is in memory at a time.
+`iter_sweeps`, and gives `read`. Nothing but one sweep is in memory at a time. What else readers share is here too:
+whatever goes wrong with a file, too little memory included, becomes one sentence.
 """
 
 import os
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 
 from hedgerow.base import arrays
 from hedgerow.base.arrays import Numbers
+from hedgerow.base.columns import require_agreement
 from hedgerow.errors import FileError, HedgerowError
 from hedgerow.frames import Trajectory
 from hedgerow.log import Beams, Log, Returns
@@ -163,9 +165,18 @@ class SweepSource(ABC):
             raise FileError(f"{self.path}: holds none of the sweeps asked for; it has {_listed(self.sweeps)}")
         return Log.concatenate(parts) if len(parts) > 1 else parts[0]
 
-    def wanted(self, sweeps: Numbers | None) -> list[int]:
+    def selected_sweeps(self, sweeps: Numbers | None) -> list[int]:
         """Return the sweep numbers of this log that are asked for."""
         return self.sweeps[arrays.is_member(self.sweeps, sweeps)].tolist()
+
+
+def require_same_settings(first: Log, log: Log) -> None:
+    """Refuse a log that does not belong to the first one of a file.
+
+    Raises:
+        InputError: it has another sensor, other limits or another map origin.
+    """
+    require_agreement([first, log], ["sensor", "min_range_m", "max_range_m", "map_origin_m"])
 
 
 def pulse_ids(sweep: int, n: int) -> NDArray[np.int64]:
@@ -177,12 +188,9 @@ def _listed(sweeps: NDArray[np.int32]) -> str:
     return f"{sweeps[0]} to {sweeps[-1]}" if len(sweeps) else "none"
 
 
-# Where other people's readers are called: whatever goes wrong in them becomes one sentence.
-
-
 @contextmanager
-def reading(path: object, what: str) -> Generator[None]:
-    """Turn any error of a library that parses a file into FileError: a damaged file can raise anything.
+def translate_errors(path: object, what: str) -> Generator[None]:
+    """Turn any error of a library that parses a file into FileError; a damaged file can make it raise anything.
 
     Args:
         path: of the file.
@@ -201,9 +209,6 @@ def reading(path: object, what: str) -> Generator[None]:
     except Exception as error:
         reason = " ".join(str(error).split())[:120] or type(error).__name__
         raise FileError(f"{path}: not {what}, or damaged ({reason})") from error
-
-
-# Files read whole: what can go wrong becomes one sentence, too little memory included.
 
 
 def read_bytes(path: Path, hint: str = "") -> bytes:

@@ -1,9 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trajectories in text files: TUM, KITTI, and `*.txt`, which may be either."""
+"""Trajectories in text files: one table of formats, and a reader and a writer for each.
 
-from collections.abc import Generator
+TUM (`*.tum`): lines `timestamp tx ty tz qx qy qz qw` in seconds and metres, `#` for comments; the format of the TUM
+RGB-D benchmark (Sturm et al., 2012), read by evo and most SLAM tools.
+
+KITTI (`*.kitti`): lines of 12 numbers, the upper 3 x 4 part of each pose matrix, row by row. The times are in a
+`times.txt` (one stamp in seconds per line) or follow from a fixed rate. Poses are taken as they are; those of the KITTI
+benchmark are of the left camera (z forward), not of the lidar: bring them to REP 103 axes with the calibration first.
+
+`*.txt` may be either; its first line tells. A new format is a row in `TRAJECTORY_FORMATS` and its two functions.
+"""
+
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, DecimalException
 from pathlib import Path
 
@@ -17,10 +27,8 @@ from hedgerow.errors import FileError, InputError
 from hedgerow.frames import Trajectory, poses_from_matrices
 from hedgerow.io.source import read_text
 
-# What the text formats for poses share: rows of numbers, exact time stamps, errors that name the line.
-
-
 _NS_PER_S = 1_000_000_000
+_TUM_COLUMNS = "timestamp tx ty tz qx qy qz qw"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +63,15 @@ class Rows:
         """
         pairs = zip(self.words, self.lines, strict=True)
         return np.array([_stamp_ns(self.path, line, row[0]) for row, line in pairs], dtype=np.int64)
+
+    def rising_stamps_ns(self) -> NDArray[np.int64]:
+        """Return the stamps as `stamps_ns` does; also raises FileError if one is not later than the one before."""
+        stamps_ns = self.stamps_ns()
+        stuck = np.flatnonzero(np.diff(stamps_ns) <= 0)
+        if len(stuck):
+            line = self.lines[int(stuck[0]) + 1]
+            raise FileError(f"{self.path}, line {line}: the time stamp is not later than the one before")
+        return stamps_ns
 
     @contextmanager
     def naming_lines(self) -> Generator[None]:
@@ -117,17 +134,8 @@ def _require_number(path: Path, line: int, word: str) -> None:
         raise FileError(f"{path}, line {line}: {word!r} is not a number") from None
 
 
-# TUM trajectories: text lines `timestamp tx ty tz qx qy qz qw` in seconds and metres, `#` for comments.
-#
-# The format of the TUM RGB-D benchmark (Sturm et al., 2012), read by evo and most SLAM tools. Stamps are kept to the
-# nanosecond, numbers to the last bit.
-
-
-_COLUMNS = "timestamp tx ty tz qx qy qz qw"
-
-
 def read_tum(path: str | Path, *, times: object = None, rate_hz: object = None) -> Trajectory:
-    """Read a trajectory.
+    """Read a trajectory in the format of the TUM RGB-D benchmark; times and rate must be None, the file has times.
 
     Raises:
         FileError: not readable, or a line that is no pose; names the line.
@@ -135,7 +143,7 @@ def read_tum(path: str | Path, *, times: object = None, rate_hz: object = None) 
     """
     if times is not None or rate_hz is not None:
         raise InputError(f"{path}", "TUM poses have their own times; leave out times= and rate_hz=")
-    rows = read_rows(path, 8, _COLUMNS)
+    rows = read_rows(path, 8, _TUM_COLUMNS)
     time_ns = rows.stamps_ns()
     numbers = rows.numbers(1, 8)
     with rows.naming_lines():
@@ -143,12 +151,12 @@ def read_tum(path: str | Path, *, times: object = None, rate_hz: object = None) 
 
 
 def write_tum(trajectory: Trajectory, path: str | Path) -> None:
-    """Write a trajectory, replacing an old file.
+    """Write a trajectory in TUM's format, stamps to the nanosecond and numbers to the last bit; replaces an old file.
 
     Raises:
         FileError: cannot be written.
     """
-    lines = [f"# {_COLUMNS}"]
+    lines = [f"# {_TUM_COLUMNS}"]
     poses = zip(trajectory.position_m.tolist(), trajectory.quaternion_xyzw.tolist(), strict=True)
     for time_ns, (position_m, quaternion) in zip(trajectory.time_ns.tolist(), poses, strict=True):
         lines.append(" ".join([stamp_text(time_ns), *map(repr, position_m + quaternion)]))
@@ -156,17 +164,10 @@ def write_tum(trajectory: Trajectory, path: str | Path) -> None:
         temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-# KITTI odometry poses: text lines of 12 numbers, the upper 3 x 4 part of each pose matrix, row by row.
-#
-# The files hold no times: they come from a `times.txt` (one stamp in seconds per line) or from a fixed rate. Poses are
-# taken as they are. Those of the KITTI benchmark itself are of the left camera (z forward), not of the lidar: bring
-# them to REP 103 axes with the calibration before use.
-
-
 def read_kitti(
     path: str | Path, *, times: str | Path | ArrayLike | None = None, rate_hz: float | None = None
 ) -> Trajectory:
-    """Read a trajectory.
+    """Read poses of KITTI odometry, which hold no times.
 
     Args:
         path: the poses.
@@ -190,7 +191,7 @@ def read_kitti(
 
 
 def write_kitti(trajectory: Trajectory, path: str | Path, *, times: str | Path | None = None) -> None:
-    """Write the poses, and the stamps to a second file `times` if that is given; old files are replaced.
+    """Write poses of KITTI odometry, and the stamps to a second file `times` if that is given; replaces old files.
 
     Raises:
         FileError: cannot be written.
@@ -211,35 +212,75 @@ def _times_ns(times: str | Path | ArrayLike | None, rate_hz: float | None, n_pos
             raise InputError("rate_hz", f"expected a finite number above 0, found {rate_hz}")
         return arrays.as_time_ns("rate_hz", np.arange(n_poses) / rate_hz, n_poses)
     if isinstance(times, str | Path):
-        rows = read_rows(times, 1, "a time stamp in seconds")
-        stamps = rows.stamps_ns()
-        stuck = np.flatnonzero(stamps[1:] <= stamps[:-1])
-        if len(stuck):
-            raise FileError(
-                f"{times}, line {rows.lines[stuck[0] + 1]}: the time stamp is not later than the one before"
-            )
-        return stamps
+        return read_rows(times, 1, "a time stamp in seconds").rising_stamps_ns()
     given = np.asarray(times)
     return arrays.as_time_ns("times", given, given.size)
 
 
-# Trajectories in `*.txt`, a suffix that TUM and KITTI share: 12 numbers in the first line make it KITTI.
-
-
-def read_plain(
+def read_txt(
     path: str | Path, *, times: str | Path | ArrayLike | None = None, rate_hz: float | None = None
 ) -> Trajectory:
-    """Read a trajectory in the format that the first line has; see `tum` and `kitti_poses`."""
-    if is_kitti(path):
-        return read_kitti(path, times=times, rate_hz=rate_hz)
-    return read_tum(path, times=times, rate_hz=rate_hz)
-
-
-def write_plain(trajectory: Trajectory, path: str | Path) -> None:
-    """Write a trajectory as TUM, which keeps the times."""
-    write_tum(trajectory, path)
+    """Read a trajectory as KITTI if its first line has 12 numbers, else as TUM."""
+    return (read_kitti if is_kitti(path) else read_tum)(path, times=times, rate_hz=rate_hz)
 
 
 def is_kitti(path: str | Path) -> bool:
     """Tell whether the first line with poses has 12 numbers."""
     return len(read_rows(path, None, "poses").words[0]) == 12
+
+
+@dataclass(frozen=True, slots=True)
+class TrajectoryFormat:
+    """One row of the table."""
+
+    about: str
+    """What it is, in a few words."""
+    read: Callable[..., Trajectory]
+    """Called with the path, and by name with `times` and `rate_hz` as in `read_trajectory`."""
+    write: Callable[[Trajectory, str | Path], None]
+
+
+TRAJECTORY_FORMATS = {
+    ".tum": TrajectoryFormat("TUM", read_tum, write_tum),
+    ".kitti": TrajectoryFormat("KITTI", read_kitti, write_kitti),
+    ".txt": TrajectoryFormat("TUM or KITTI; TUM when written, which keeps the times", read_txt, write_tum),
+}
+"""The formats by the suffix of the file."""
+
+
+def read_trajectory(
+    path: str | Path, *, times: str | Path | ArrayLike | None = None, rate_hz: float | None = None
+) -> Trajectory:
+    """Read a trajectory from a text file.
+
+    Args:
+        path: `*.tum`, `*.kitti`, or `*.txt` in one of these formats.
+        times: only for KITTI, which has none: a times.txt, or (K,) times.
+        rate_hz: only for KITTI: poses per second, instead of `times`.
+
+    Raises:
+        FileError: missing, damaged, or of an unknown kind.
+        InputError: KITTI poses without times, or TUM poses with.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise FileError(f"{path}: no such file or folder")
+    found = _format_of(path).read(path, times=times, rate_hz=rate_hz)
+    return replace(found, source=str(path))
+
+
+def write_trajectory(trajectory: Trajectory, path: str | Path) -> None:
+    """Write a trajectory to a text file: TUM to `*.tum` and `*.txt`, KITTI to `*.kitti`; an old one is replaced.
+
+    Raises:
+        FileError: unknown kind, or the system refuses to write.
+    """
+    _format_of(Path(path)).write(trajectory, path)
+
+
+def _format_of(path: Path) -> TrajectoryFormat:
+    suffix = path.suffix.lower()
+    if suffix not in TRAJECTORY_FORMATS:
+        known = ", ".join(TRAJECTORY_FORMATS)
+        raise FileError(f"{path}: unknown kind of file, suffix {suffix or '(none)'}; known are {known}")
+    return TRAJECTORY_FORMATS[suffix]

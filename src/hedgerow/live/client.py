@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow.base import rotation
 from hedgerow.errors import InputError, SocketError
 from hedgerow.frames import Pose, Trajectory
-from hedgerow.io.ros.messages import Cloud
+from hedgerow.io.ros.messages import ReceivedCloud
 from hedgerow.live.publisher import ANSWERS, LOOPBACK, POINTS, PORT, POSES, live_package, ros2_messages
 from hedgerow.live.request import checked
 
@@ -85,7 +85,7 @@ _POSES, _POINTS, _ANSWERS = 1, 1, 2  # our numbers for a channel and two subscri
 class LiveSweep:
     """The answer to a pose."""
 
-    cloud: Cloud
+    cloud: ReceivedCloud
     """What came back, sensor frame; each point in the frame of its own instant, as from a real sensor."""
     trajectory: Trajectory
     """T_map_sensor during the sweep."""
@@ -190,7 +190,7 @@ class Client(AbstractContextManager["Client"]):
         trajectory = request.trajectory(stamp_ns, answer["sweep_ns"] * 1e-9)
         return LiveSweep(cloud, trajectory, answer["sensor"], seed, answer["number"], 1e-3 * answer["fire_ms"])
 
-    def clouds(self) -> Iterator[Cloud]:
+    def clouds(self) -> Iterator[ReceivedCloud]:
         """Give every cloud that the server sends to anybody, until it is gone or silent for too long."""
         while True:
             message = self._receive(time.monotonic() + self._timeout_s)
@@ -226,7 +226,7 @@ class Client(AbstractContextManager["Client"]):
         # The server reads in order, so with its pong the subscriptions are in force and nothing later is missed.
         self._socket.ping().wait(self._timeout_s)
 
-    def _answer(self, request_id: str) -> tuple[dict[str, Any], Cloud]:
+    def _answer(self, request_id: str) -> tuple[dict[str, Any], ReceivedCloud]:
         """Wait for the facts of a request; its cloud is the last one before them."""
         deadline = time.monotonic() + self._timeout_s
         cloud: Data | None = None

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import InputError, SocketError
 from hedgerow.frames import Pose
-from hedgerow.io.formats import optional
+from hedgerow.io.formats import require_package
 from hedgerow.io.ros.bag import typestore
 from hedgerow.io.ros.messages import POINT_CLOUD2, POSE_STAMPED, TF_MESSAGE, Messages
 
@@ -220,7 +220,7 @@ def live_package(name: str) -> Any:
     Raises:
         MissingPackage: it is not installed; has the pip line.
     """
-    return optional(name, "live output", "live")
+    return require_package(name, "live output", "live")
 
 
 @cache

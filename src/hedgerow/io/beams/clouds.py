@@ -2,8 +2,8 @@
 """CloudSource: sweeps that are stored as clouds of points in the frame of the sensor, one file each.
 
 KITTI and folders of PCD files are this. A reader says how one file is loaded, when each sweep was, and where the
-sensor was; here the points become beams: motion taken out or left in (motion.py), missing returns recovered
-(recovery/), limits applied.
+sensor was; here the points become beams: deskewed clouds are taken back to the instants of their points (motion.py),
+missing returns recovered (recovery/), limits applied.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hedgerow.base.arrays import Numbers
 from hedgerow.errors import FileError, HedgerowError, InputError
 from hedgerow.frames import Trajectory
-from hedgerow.io.beams.motion import placed, require_span, uncompensated
+from hedgerow.io.beams.motion import move_to_map, require_span, reskew
 from hedgerow.io.recovery.fit import first_lasers, guess_turned, nominal
 from hedgerow.io.recovery.sweeps import NotRecovered, Pulses, Recovery
 from hedgerow.io.source import Settings, SweepSource, pulse_ids
@@ -31,7 +31,7 @@ _TURN = 2 * np.pi
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cloud:
+class SensorCloud:
     """The points of one sweep."""
 
     points: NDArray[np.float64]
@@ -46,27 +46,27 @@ class Cloud:
     n_left_out: int = 0
     """Points that had no finite place."""
 
-    def __getitem__(self, rows: NDArray[Any]) -> "Cloud":
+    def __getitem__(self, rows: NDArray[Any]) -> "SensorCloud":
         """Keep some of the points."""
         beside = {name: getattr(self, name) for name in ("intensity", "label", "ring", "time_ns", "laser")}
         kept: dict[str, Any] = {name: each if each is None else each[rows] for name, each in beside.items()}
         points = self.points[rows]
-        return Cloud(points, **kept, n_left_out=self.n_left_out + len(self.points) - len(points))
+        return SensorCloud(points, **kept, n_left_out=self.n_left_out + len(self.points) - len(points))
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class SweepTimes:
     """When a sweep was."""
 
     number: int
     start_ns: int
     end_ns: int
     reference_ns: int
-    """The instant whose sensor frame a compensated cloud is in."""
+    """The instant whose sensor frame a deskewed cloud is in."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plan:
+class CloudReading:
     """How the clouds of a recording become sweeps."""
 
     sensor: "Sensor | None"
@@ -74,9 +74,11 @@ class Plan:
     start_rad: float = np.pi
     """Azimuth at which a sweep starts."""
     clockwise: bool = True
-    compensated: bool = False
+    """Whether the rotor turns clockwise, seen from above."""
+    deskewed: bool = False
+    """Whether all points of a sweep were moved into the frame of one instant."""
     times_by_laser: bool = False
-    """Whether the motion was taken out with the true time of each pulse, or as KITTI did, by the point's azimuth."""
+    """Whether clouds were deskewed by the true time of each pulse, or as KITTI's were, by the azimuth of the point."""
     elevation_bias_rad: float = 0.0
     """Added to all elevations."""
     recover: Literal["auto", "yes", "no"] = "auto"
@@ -91,9 +93,9 @@ class CloudSource(SweepSource):
         path: Path,
         settings: Settings,
         trajectory: Trajectory,
-        frames: Sequence[Frame],
-        load: Callable[[int], Cloud],
-        plan: Plan,
+        sweeps: Sequence[SweepTimes],
+        load: Callable[[int], SensorCloud],
+        reading: CloudReading,
     ) -> None:
         """Look at a few sweeps to find out whether missing returns can be recovered.
 
@@ -101,46 +103,45 @@ class CloudSource(SweepSource):
             path: of the recording.
             settings: sensor name, limits, map origin, arrays; metadata are added here.
             trajectory: T_map_sensor, long enough for the sweeps to be read.
-            frames: the sweeps, by ascending number.
+            sweeps: when each was, by ascending number.
             load: gives the cloud of a sweep by its number.
-            plan: how clouds become sweeps.
+            reading: how clouds become sweeps.
 
         Raises:
             FileError: a cloud that is looked at is damaged, or recovery was asked for and is not possible.
         """
-        self._frames = {frame.number: frame for frame in frames}
-        if not self._frames:
+        self._times = {each.number: each for each in sweeps}
+        if not self._times:
             raise FileError(f"{path}: holds no sweeps")
         self._load = load
-        self._plan = plan
-        self._known = None if plan.sensor is None else nominal(plan.sensor)
+        self._reading = reading
+        self._known = None if reading.sensor is None else nominal(reading.sensor)
         super().__init__(path, settings, trajectory)
         self._trajectory = trajectory
         self._recovery, recovered = self._fit()
-        motion = "compensated" if plan.compensated else "raw"
-        notes: dict[str, Any] = {"motion": motion}
-        notes["elevation_bias_deg"] = round(float(np.rad2deg(plan.elevation_bias_rad)), 6)
-        notes["turn"] = {"start_deg": round(float(np.rad2deg(plan.start_rad)), 6), "clockwise": plan.clockwise}
-        self.metadata = settings.metadata | plan.metadata | notes | {"recovery": recovered}
+        notes: dict[str, Any] = {"motion": "compensated" if reading.deskewed else "raw"}
+        notes["elevation_bias_deg"] = round(float(np.rad2deg(reading.elevation_bias_rad)), 6)
+        notes["turn"] = {"start_deg": round(float(np.rad2deg(reading.start_rad)), 6), "clockwise": reading.clockwise}
+        self.metadata = settings.metadata | reading.metadata | notes | {"recovery": recovered}
         self.settings = replace(settings, metadata=self.metadata)
 
     @property
     def sweeps(self) -> NDArray[np.int32]:
         """Sweep numbers that occur, ascending."""
-        return np.array(sorted(self._frames), np.int32)
+        return np.array(sorted(self._times), np.int32)
 
     def iter_sweeps(self, sweeps: Numbers | None = None) -> Iterator[tuple[int, Log]]:
         """Give (sweep number, its log) in ascending order, with one sweep in memory at a time."""
-        for number in self.wanted(sweeps):
-            yield number, self._sweep(self._frames[number])
+        for number in self.selected_sweeps(sweeps):
+            yield number, self._sweep(self._times[number])
 
-    def _sweep(self, frame: Frame) -> Log:
-        name = f"{self.path}, sweep {frame.number}"
+    def _sweep(self, sweep: SweepTimes) -> Log:
+        name = f"{self.path}, sweep {sweep.number}"
         try:
-            cloud = self._in_sensor_frame(frame)
+            cloud = self._in_sensor_frame(sweep)
             self.n_left_out += cloud.n_left_out
             pulses = self._pulses(cloud)
-            return self._log(frame, cloud, pulses)
+            return self._log(sweep, cloud, pulses)
         except NotRecovered as error:
             raise FileError(
                 f"{name}: missing returns cannot be recovered, {error}; leave it out, or use recover=no"
@@ -148,35 +149,35 @@ class CloudSource(SweepSource):
         except InputError as error:
             raise FileError(f"{name}: {error}") from error
 
-    def _in_sensor_frame(self, frame: Frame) -> Cloud:
+    def _in_sensor_frame(self, sweep: SweepTimes) -> SensorCloud:
         """Load a cloud, without points that are none, each in the sensor frame of its own instant."""
-        cloud = self._load(frame.number)
+        cloud = self._load(sweep.number)
         cloud = cloud[np.isfinite(cloud.points).all(axis=1) & (np.abs(cloud.points).max(axis=1, initial=0) < 1e5)]
         cloud = cloud[np.einsum("ij,ij->i", cloud.points, cloud.points) > 1e-6]
-        require_span(f"{self.path}, sweep {frame.number}", self._trajectory, frame.start_ns, frame.end_ns)
+        require_span(f"{self.path}, sweep {sweep.number}", self._trajectory, sweep.start_ns, sweep.end_ns)
         points = cloud.points
         laser = None if self._known is None else first_lasers(points, self._known, cloud.ring)
-        if self._plan.compensated:
-            for _ in range(3):  # when a point was measured shows in its azimuth then; each pass is 1000 times nearer
-                turned = self._turned(points, laser if self._plan.times_by_laser else None)
-                time_ns = self._times(frame, cloud, turned)
-                points = uncompensated(self._trajectory, cloud.points, time_ns, frame.reference_ns)
-        return replace(cloud, points=tilted(points, self._plan.elevation_bias_rad), laser=laser)
+        if self._reading.deskewed:
+            for _ in range(3):  # when a point was measured shows in its azimuth then; each round is 1000 times nearer
+                turned = self._turned(points, laser if self._reading.times_by_laser else None)
+                time_ns = self._time_ns(sweep, cloud, turned)
+                points = reskew(self._trajectory, cloud.points, time_ns, sweep.reference_ns)
+        return replace(cloud, points=tilt_up(points, self._reading.elevation_bias_rad), laser=laser)
 
     def _turned(self, points: NDArray[np.float64], laser: NDArray[np.int64] | None) -> NDArray[np.float64]:
         """Return what share of its turn the rotor had done at (N, 3) points; their azimuths tell, less the lasers'."""
         if self._known is not None and laser is not None:
-            return guess_turned(points, laser, self._known, self._plan.start_rad)
+            return guess_turned(points, laser, self._known, self._reading.start_rad)
         azimuth = np.arctan2(points[:, 1], points[:, 0])
-        turned = self._plan.start_rad - azimuth if self._plan.clockwise else azimuth - self._plan.start_rad
+        turned = self._reading.start_rad - azimuth if self._reading.clockwise else azimuth - self._reading.start_rad
         return turned % _TURN / _TURN
 
-    def _times(self, frame: Frame, cloud: Cloud, turned: NDArray[np.float64]) -> NDArray[np.int64]:
+    def _time_ns(self, sweep: SweepTimes, cloud: SensorCloud, turned: NDArray[np.float64]) -> NDArray[np.int64]:
         if cloud.time_ns is not None:
             return cloud.time_ns
-        return frame.start_ns + np.rint(turned * (frame.end_ns - frame.start_ns)).astype(np.int64)
+        return sweep.start_ns + np.rint(turned * (sweep.end_ns - sweep.start_ns)).astype(np.int64)
 
-    def _pulses(self, cloud: Cloud) -> Pulses:
+    def _pulses(self, cloud: SensorCloud) -> Pulses:
         """Return every firing if that can be recovered, else one pulse for each point."""
         points = cloud.points
         if self._recovery is not None:
@@ -184,20 +185,20 @@ class CloudSource(SweepSource):
         range_m = np.linalg.norm(points, axis=1)
         ring = np.zeros(len(points), np.int64) if cloud.ring is None else cloud.ring.astype(np.int64)
         everyone = np.arange(len(points))
-        turned = self._turned(points, cloud.laser if self._plan.times_by_laser else None)
+        turned = self._turned(points, cloud.laser if self._reading.times_by_laser else None)
         return Pulses(np.zeros_like(points), points / range_m[:, None], range_m, ring, turned, everyone)
 
-    def _log(self, frame: Frame, cloud: Cloud, pulses: Pulses) -> Log:
+    def _log(self, sweep: SweepTimes, cloud: SensorCloud, pulses: Pulses) -> Log:
         seen = pulses.point >= 0
-        time_ns = self._times(frame, replace(cloud, time_ns=None), pulses.turned)
+        time_ns = self._time_ns(sweep, replace(cloud, time_ns=None), pulses.turned)
         if cloud.time_ns is not None:
             time_ns[seen] = cloud.time_ns[pulses.point[seen]]
         range_m = np.where(pulses.range_m <= self.max_range_m, pulses.range_m, np.inf).astype(np.float32)
         keep = range_m >= np.float32(self.min_range_m)
-        origin_m, direction = placed(self._trajectory, time_ns, pulses.origin_m, pulses.direction)
-        number = np.full(len(seen), frame.number, np.int32)
+        origin_m, direction = move_to_map(self._trajectory, time_ns, pulses.origin_m, pulses.direction)
+        number = np.full(len(seen), sweep.number, np.int32)
         ring = pulses.ring.astype(np.uint16)
-        beams = Beams(origin_m, direction, time_ns, ring, number, pulse_ids(frame.number, len(seen)))
+        beams = Beams(origin_m, direction, time_ns, ring, number, pulse_ids(sweep.number, len(seen)))
         returned = seen & np.isfinite(range_m)
         intensity = _beside(cloud.intensity, pulses.point, returned, np.float32(np.nan))
         label = _beside(cloud.label, pulses.point, returned, np.uint16(0))
@@ -205,39 +206,49 @@ class CloudSource(SweepSource):
 
     def _fit(self) -> tuple[Recovery | None, dict[str, Any]]:
         """Try the recovery on a few sweeps; return it, or None, and what to note in the metadata."""
-        plan = self._plan
-        if plan.recover == "no":
+        reading = self._reading
+        if reading.recover == "no":
             return None, _not_recovered("not asked for")
         try:
-            if plan.sensor is None:
+            if reading.sensor is None:
                 raise NotRecovered("the lidar is not known; say sensor=")
             # Not the first and the last, whose poses reach only half way.
-            spread = np.linspace(0, len(self._frames) - 1, _SWEEPS_TO_FIT + 2)[1:-1]
+            spread = np.linspace(0, len(self._times) - 1, _SWEEPS_TO_FIT + 2)[1:-1]
             chosen = np.unique(spread.round().astype(int))
-            frames = [self._frames[number] for number in self.sweeps[chosen].tolist()]
-            clouds = list(self._few(frames))
+            some = [self._times[number] for number in self.sweeps[chosen].tolist()]
+            clouds = list(self._few(some))
             guesses = [cloud.laser for cloud in clouds if cloud.laser is not None]
-            found = Recovery.of(plan.sensor, [cloud.points for cloud in clouds], plan.start_rad, guesses)
+            found = Recovery.of(reading.sensor, [cloud.points for cloud in clouds], reading.start_rad, guesses)
             return found, found.quality
         except NotRecovered as error:
-            if plan.recover == "yes":
+            if reading.recover == "yes":
                 raise FileError(f"{self.path}: missing returns cannot be recovered, {error}") from None
             return None, _not_recovered(str(error))
 
-    def _few(self, frames: Sequence[Frame]) -> Iterator[Cloud]:
+    def _few(self, sweeps: Sequence[SweepTimes]) -> Iterator[SensorCloud]:
         """Load those of the sweeps that can be; a damaged one is refused when it is read."""
-        for frame in frames:
+        for sweep in sweeps:
             try:
-                yield self._in_sensor_frame(frame)
+                yield self._in_sensor_frame(sweep)
             except HedgerowError:
                 continue
+
+
+def find_sensor(name: str | None) -> "Sensor | None":
+    """Return a sensor of the catalogue, or None if it is not there."""
+    from hedgerow.sensor import Sensor
+
+    try:
+        return Sensor.named(name) if name else None
+    except InputError:
+        return None
 
 
 def _not_recovered(reason: str) -> dict[str, Any]:
     return {"method": "none", "summary": f"not recovered, every beam has a return ({reason})"}
 
 
-def tilted(points: NDArray[np.float64], angle_rad: float) -> NDArray[np.float64]:
+def tilt_up(points: NDArray[np.float64], angle_rad: float) -> NDArray[np.float64]:
     """Turn (N, 3) points up by an angle, each about the horizontal line through the sensor across its beam."""
     if angle_rad == 0:
         return points

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hedgerow.base.arrays import Numbers
 from hedgerow.errors import FileError, InputError
 from hedgerow.frames import Trajectory
-from hedgerow.io.beams.motion import placed, require_span
+from hedgerow.io.beams.motion import move_to_map, require_span
 from hedgerow.io.options import ReadOptions
 from hedgerow.io.source import Settings, SweepSource, pulse_ids
 from hedgerow.log import Beams, Log, Returns
@@ -82,7 +82,7 @@ class FiringSource(SweepSource):
 
     def iter_sweeps(self, sweeps: Numbers | None = None) -> Iterator[tuple[int, Log]]:
         """Give (sweep number, its log) in ascending order, with one sweep in memory at a time."""
-        for number in self.wanted(sweeps):
+        for number in self.selected_sweeps(sweeps):
             try:
                 yield number, self._sweep(number)
             except InputError as error:
@@ -96,7 +96,7 @@ class FiringSource(SweepSource):
             require_span(name, self._path_in_map, int(time_ns.min()), int(time_ns.max()))
         range_m, columns = _nearest_first(firings, self.settings)
         keep = range_m[:, 0] >= np.float32(self.min_range_m)
-        origin_m, direction = placed(self._path_in_map, time_ns, firings.origin_m, firings.direction)
+        origin_m, direction = move_to_map(self._path_in_map, time_ns, firings.origin_m, firings.direction)
         of_sweep = np.full(len(time_ns), number, np.int32)
         ring = firings.ring.astype(np.uint16)
         beams = Beams(origin_m, direction, time_ns, ring, of_sweep, pulse_ids(number, len(time_ns)))
@@ -125,7 +125,7 @@ def _nearest_first(firings: Firings, settings: Settings) -> tuple[NDArray[np.flo
     return range_m, columns
 
 
-def chosen_trajectory(path: Path, options: ReadOptions, start_ns: int, end_ns: int) -> Trajectory:
+def require_trajectory(path: Path, options: ReadOptions, start_ns: int, end_ns: int) -> Trajectory:
     """Return T_map_sensor from the options, for recordings that hold no poses.
 
     Args:
@@ -147,7 +147,7 @@ def chosen_trajectory(path: Path, options: ReadOptions, start_ns: int, end_ns: i
     return trajectory
 
 
-def localised(trajectory: Trajectory, options: ReadOptions) -> tuple[Trajectory, NDArray[np.float64]]:
+def subtract_map_origin(trajectory: Trajectory, options: ReadOptions) -> tuple[Trajectory, NDArray[np.float64]]:
     """Return a trajectory in map coordinates and the map origin, which is near the first pose if that is far out."""
     origin_m = np.zeros(3)
     if options.map_origin_m is not None:

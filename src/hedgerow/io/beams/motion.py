@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Points of a moving sensor: what their times count, and where each pulse was fired from in the map."""
+"""Points of a moving sensor: when each was measured, and where in the map its pulse was fired from.
+
+Every pulse gets the pose of its own instant. There are two kinds of clouds. Raw points lie in the frame that the sensor
+had when each of them was measured. Deskewed ones were moved into the frame of one instant, as KITTI odometry's are:
+their beams began elsewhere, and `reskew` takes them back, so that both kinds have their true origins.
+"""
 
 from typing import Any
 
@@ -11,14 +16,12 @@ from hedgerow.base.arrays import Array
 from hedgerow.errors import FileError
 from hedgerow.frames import Trajectory
 
-# From the frame of a moving sensor to the map: every pulse gets the pose of its own instant.
-#
-# Two kinds of clouds. Raw points lie in the frame that the sensor had when each of them was measured. Compensated ones
-# were moved into the frame of one instant, as KITTI odometry's are: their beams began elsewhere, and `uncompensated`
-# takes them back, so that both kinds have their true origins.
+_ANOTHER_CLOCK_NS = 10_000_000_000
+_SINCE_1970_NS = 1e17  # a float above it counts nanoseconds since 1970, above the next one seconds
+_SINCE_1970_S = 1e8
 
 
-def placed(
+def move_to_map(
     trajectory: Trajectory, time_ns: NDArray[np.int64], origin_m: Array, direction: Array
 ) -> tuple[Array, NDArray[np.float32]]:
     """Take pulses from the sensor frame to the map.
@@ -37,10 +40,8 @@ def placed(
     return position_m + rotation.rotate(quaternion, origin_m), turned.astype(np.float32)
 
 
-def uncompensated(
-    trajectory: Trajectory, points: Array, time_ns: NDArray[np.int64], reference_ns: int
-) -> NDArray[np.float64]:
-    """Take (N, 3) points from the sensor frame of one instant to that of their own.
+def reskew(trajectory: Trajectory, points: Array, time_ns: NDArray[np.int64], reference_ns: int) -> NDArray[np.float64]:
+    """Undo deskewing: take (N, 3) points from the sensor frame of one instant to that of their own.
 
     Args:
         trajectory: T_map_sensor; must span the times.
@@ -53,16 +54,7 @@ def uncompensated(
     return rotation.rotate(rotation.conjugate(quaternion), in_map - position_m)
 
 
-def compensated(
-    trajectory: Trajectory, points: Array, time_ns: NDArray[np.int64], reference_ns: int
-) -> NDArray[np.float64]:
-    """Take (N, 3) points from the sensor frame of their own instant to that of `reference_ns`: undo `uncompensated`."""
-    position_m, quaternion = trajectory.at(time_ns)
-    in_map = position_m + rotation.rotate(quaternion, points)
-    return trajectory.pose_at(reference_ns).inverse().transform(in_map)
-
-
-def stretched(trajectory: Trajectory, margin_ns: int) -> Trajectory:
+def extend_trajectory(trajectory: Trajectory, margin_ns: int) -> Trajectory:
     """Lengthen a trajectory at both ends at the speed that it has there.
 
     Poses come at the middle of sweeps, so that the first half of the first sweep and the last half of the last one
@@ -84,12 +76,12 @@ def stretched(trajectory: Trajectory, margin_ns: int) -> Trajectory:
 def _beyond(trajectory: Trajectory, end: int, inner: int, margin_ns: int) -> tuple[Array, Array]:
     """Return position and quaternion after `margin_ns` more, at the speed between two poses."""
     share = margin_ns / float(trajectory.time_ns[end] - trajectory.time_ns[inner])
-    way = trajectory.position_m[end] - trajectory.position_m[inner]
+    step_m = trajectory.position_m[end] - trajectory.position_m[inner]
     start, stop = trajectory.quaternion_xyzw[inner], trajectory.quaternion_xyzw[end]
     near, angle = rotation.shortest_turn(start[None], stop[None])
     # SLERP goes on beyond its end as well: the same turn, at the same rate.
     turn = rotation.slerp(start[None], near, angle, np.array([1 + share]))[0]
-    return trajectory.position_m[end] + share * way, rotation.normalise(turn)
+    return trajectory.position_m[end] + share * step_m, rotation.normalise(turn)
 
 
 def require_span(name: str, trajectory: Trajectory, start_ns: int, end_ns: int) -> None:
@@ -104,20 +96,12 @@ def require_span(name: str, trajectory: Trajectory, start_ns: int, end_ns: int) 
         )
 
 
-# What the times of points count, which every driver does in its own way.
-#
-# Velodyne's `time` is in seconds after the stamp, Ouster's `t` in nanoseconds after it, Hesai's and RoboSense's
-# `timestamp` in seconds since 1970, Livox' `timestamp` in nanoseconds since 1970 and `offset_time` in nanoseconds after
-# the stamp. The type of the number and its size tell them apart.
-
-
-_ANOTHER_CLOCK_NS = 10_000_000_000
-_SINCE_1970_NS = 1e17  # a float above it counts nanoseconds since 1970, above the next one seconds
-_SINCE_1970_S = 1e8
-
-
 def times_of(values: NDArray[Any] | None, stamp_ns: int) -> NDArray[np.int64] | None:
     """Return when each point was measured [ns], or None if the cloud does not tell.
+
+    Every driver counts in its own way: Velodyne's `time` is in seconds after the stamp, Ouster's `t` in nanoseconds
+    after it, Hesai's and RoboSense's `timestamp` in seconds since 1970, Livox' `timestamp` in nanoseconds since 1970
+    and `offset_time` in nanoseconds after the stamp. The type of the number and its size tell them apart.
 
     Args:
         values: of the cloud's field of times, if it has one.

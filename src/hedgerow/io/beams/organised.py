@@ -30,8 +30,8 @@ _ROUNDS = 8  # columns and lasers in turn; each is several times nearer than the
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Points:
-    """The points of one cloud; shape (height, width)."""
+class PointGrid:
+    """The points of one cloud as it is stored, a grid (height, width); height is 1 if it is not organised."""
 
     xyz: NDArray[np.float64]
     """(H, W, 3) frame of the cloud [m]; NaN or zero is no return."""
@@ -47,7 +47,7 @@ class Points:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Filled:
+class OrganisedSweep:
     """The firings of a sweep, and how far the model of the grid is off where there are points."""
 
     firings: Firings
@@ -60,8 +60,8 @@ def organised_source(
     settings: Settings,
     trajectory: Trajectory,
     count: int,
-    load: Callable[[int], Points],
-    span_ns: Callable[[int, Points], tuple[int, int]],
+    load: Callable[[int], PointGrid],
+    span_ns: Callable[[int, PointGrid], tuple[int, int]],
     looked_at: Sequence[int],
 ) -> FiringSource:
     """Make a log of organised clouds.
@@ -79,59 +79,59 @@ def organised_source(
         NotRecovered: those looked at do not.
     """
 
-    def filled(number: int) -> Filled:
-        points = by_laser(load(number))
-        return fill(points, *span_ns(number, points))
+    def complete(number: int) -> OrganisedSweep:
+        points = lasers_in_rows(load(number))
+        return fill_missing(points, *span_ns(number, points))
 
     def firings(number: int) -> Firings:
         try:
-            return filled(number).firings
+            return complete(number).firings
         except NotRecovered as error:
             raise FileError(f"{path}, sweep {number}: {error}; read it with recover=no") from None
 
-    recovery = _quality([filled(number) for number in looked_at])
+    recovery = _quality([complete(number) for number in looked_at])
     settings = replace(settings, n_per_pulse=1, metadata=settings.metadata | {"recovery": recovery})
     return FiringSource(path, settings, trajectory, range(count), firings)
 
 
-def _quality(filled: list[Filled]) -> dict[str, Any]:
-    rms_deg = float(np.rad2deg(np.sqrt(np.mean([each.rms_rad**2 for each in filled]))))
-    share = float(np.mean([each.share_empty for each in filled]))
+def _quality(sweeps: list[OrganisedSweep]) -> dict[str, Any]:
+    rms_deg = float(np.rad2deg(np.sqrt(np.mean([each.rms_rad**2 for each in sweeps]))))
+    share = float(np.mean([each.share_empty for each in sweeps]))
     summary = (
         f"kept, {share:.1%} of the cells of the organised clouds are empty; directions {rms_deg:.3f} degrees rms off"
     )
     return {"method": "organised cloud", "rms_deg": round(rms_deg, 5), "empty": round(share, 5), "summary": summary}
 
 
-def is_organised(points: Points) -> bool:
+def is_organised(points: PointGrid) -> bool:
     """Tell whether a cloud is a grid of lasers and columns."""
     return min(points.xyz.shape[:2]) > 1
 
 
-def by_laser(points: Points) -> Points:
+def lasers_in_rows(points: PointGrid) -> PointGrid:
     """Return the cloud with one laser per row: Velodyne's driver has them in columns, Ouster's in rows."""
     height, width = points.xyz.shape[:2]
-    turned = height > width
+    swapped = height > width
     if points.ring is not None:
-        turned = bool((points.ring[0] != points.ring[0, :1]).any()) and bool(
+        swapped = bool((points.ring[0] != points.ring[0, :1]).any()) and bool(
             (points.ring[:, 0] == points.ring[0, 0]).all()
         )
-    if not turned:
+    if not swapped:
         return points
-    return Points(
+    return PointGrid(
         points.xyz.swapaxes(0, 1),
-        _turned(points.intensity),
-        _turned(points.ring),
-        _turned(points.time_ns),
-        _turned(points.label),
+        _transposed(points.intensity),
+        _transposed(points.ring),
+        _transposed(points.time_ns),
+        _transposed(points.label),
     )
 
 
-def _turned(values: Any) -> Any:
+def _transposed(values: Any) -> Any:
     return None if values is None else values.T
 
 
-def fill(points: Points, start_ns: int, end_ns: int) -> Filled:
+def fill_missing(points: PointGrid, start_ns: int, end_ns: int) -> OrganisedSweep:
     """Work out every firing of an organised cloud.
 
     Args:
@@ -158,19 +158,19 @@ def fill(points: Points, start_ns: int, end_ns: int) -> Filled:
     time_ns = _cell_times(points.time_ns, hit, start_ns, end_ns)
     order = np.argsort(time_ns[keep], kind="stable")
 
-    def sorted_(values: Any) -> Any:
+    def in_order(values: Any) -> Any:
         return None if values is None else values[keep][order]
 
     firings = Firings(
-        sorted_(origin),
-        sorted_(np.where(hit[..., None], seen, model)),
-        sorted_(np.where(hit, range_m, np.inf)[..., None]),
-        sorted_(_rings(points.ring, hit)),
-        sorted_(time_ns),
-        sorted_(None if points.intensity is None else points.intensity[..., None]),
-        sorted_(None if points.label is None else points.label[..., None]),
+        in_order(origin),
+        in_order(np.where(hit[..., None], seen, model)),
+        in_order(np.where(hit, range_m, np.inf)[..., None]),
+        in_order(_rings(points.ring, hit)),
+        in_order(time_ns),
+        in_order(None if points.intensity is None else points.intensity[..., None]),
+        in_order(None if points.label is None else points.label[..., None]),
     )
-    return Filled(firings, rms, float(1 - hit[keep].mean()))
+    return OrganisedSweep(firings, rms, float(1 - hit[keep].mean()))
 
 
 def _modelled(xyz: Array, hit: NDArray[np.bool_]) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
@@ -203,7 +203,7 @@ def _azimuths(azimuth: Array, hit: NDArray[np.bool_]) -> Array:
     rotor, there = np.zeros(azimuth.shape[1]), _any(hit)
     for _ in range(_ROUNDS):
         rotor[there] = np.unwrap(_mean_angle(azimuth - of_laser[:, None], hit, axis=0)[there])
-        rotor = _filled(rotor, there)
+        rotor = _interpolate(rotor, there)
         of_laser = np.where(hit.any(axis=1), _mean_angle(azimuth - rotor, hit, axis=1), 0.0)
     return rotor + of_laser[:, None]
 
@@ -219,7 +219,7 @@ def _mean_angle(angle: Array, hit: NDArray[np.bool_], axis: int) -> Array:
     return np.angle(phase.sum(axis=axis))
 
 
-def _filled(values: Array, there: NDArray[np.bool_]) -> Array:
+def _interpolate(values: Array, there: NDArray[np.bool_]) -> Array:
     """Fill in columns without any point: evenly between the others, and at the usual step beyond them."""
     columns = np.flatnonzero(there)
     known = values[there]
@@ -248,7 +248,7 @@ def _cell_times(
     there, late, column = _any(hit), np.zeros(len(hit)), np.zeros(n_columns)
     for _ in range(_ROUNDS):
         each = np.where(hit, since - late[:, None], 0).sum(axis=0) / np.maximum(hit.sum(axis=0), 1)
-        column = _filled(each, there)
+        column = _interpolate(each, there)
         late = np.where(hit, since - column, 0).sum(axis=1) / np.maximum(hit.sum(axis=1), 1)
     model = base + np.rint(column + late[:, None]).astype(np.int64)
     return np.where(hit, time_ns, model)

@@ -26,7 +26,7 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The settings of a log, and which piece of it a file holds."""
+    """The settings of a log, and which part of it a file holds."""
 
     sensor: str
     min_range_m: float

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parquet logs: the native file of Hedgerow, which pandas, DuckDB and Dask read as well.
 
-One row per return or missed pulse (columns in writer.py), one row group per sweep, settings as JSON in the
-metadata (header.py), in one file or a folder of parts (writer.py). `open_log` looks only at the
-footers; sweeps are then read one by one, by number, or all at once.
+One row per return or missed pulse, one row group per sweep, in one file or a folder of parts (writer.py); settings as
+JSON in the metadata (header.py). `open_log` looks only at the footers; sweeps are then read one by one, by number, or
+all at once.
 """
 
 # pyarrow's stubs leave parts of its types unknown.
@@ -26,15 +26,10 @@ from hedgerow.base.columns import Table
 from hedgerow.errors import FileError, InputError
 from hedgerow.frames import Trajectory
 from hedgerow.io.parquet.header import KEY, PARTS_KEY, Header
-from hedgerow.io.parquet.writer import BEAM_TYPES, OPTIONAL_TYPES, PART_PATTERN, RETURN_TYPES, Assembly, LogWriter
+from hedgerow.io.parquet.writer import BEAM_TYPES, OPTIONAL_TYPES, PART_PATTERN, RETURN_TYPES, Assembly
 from hedgerow.log import Log
 
 _ROWS_AT_ONCE = 500_000  # many small sweeps are decoded together, up to this many rows
-
-
-def log_sink(path: str | Path, trajectory: object = None) -> LogWriter:
-    """Prepare to write a log to `*.parquet` or to a folder; a trajectory is not stored, beams have their origins."""
-    return LogWriter(path)
 
 
 @dataclass(frozen=True, slots=True)

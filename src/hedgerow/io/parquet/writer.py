@@ -1,5 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write a log to Parquet sweep by sweep, one row per return, published only when it is complete."""
+"""Rows of Parquet logs, and the writer: sweep by sweep, in bounded memory, published only when it is complete.
+
+There is one row per return, and one for a pulse without any (return_number 0, range_m inf). Rows are made and read by
+whole columns; no Python loop runs over them.
+
+`x.parquet` is one file; any other path is a folder of `part-00000.parquet`, `part-00001.parquet` and so on. Each sweep
+of what is appended becomes a row group. Sweeps that are mixed within one `append` are sorted apart (stably); a sweep
+that comes in several appends has several row groups. Both read back as one.
+"""
+
+# pyarrow's stubs leave parts of its types unknown.
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
 
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -17,23 +28,36 @@ from hedgerow.base.atomic import atomic_file, atomic_folder
 from hedgerow.base.columns import require_agreement
 from hedgerow.errors import InputError
 from hedgerow.io.parquet.header import KEY, PARTS_KEY, Header
-from hedgerow.io.source import LogSink
+from hedgerow.io.source import LogSink, require_same_settings
 from hedgerow.log import MISSING, Beams, Log, Returns
 
-# Write a log to Parquet sweep by sweep, with bounded memory, published only when it is complete.
-#
-# `x.parquet` is one file; any other path is a folder of `part-00000.parquet`, `part-00001.parquet` and so on. Each
-# sweep of what is appended becomes a row group. Sweeps that are mixed within one `append` are sorted apart (stably); a
-# sweep that comes in several appends has several row groups. Both read back as one.
-
-
 PART_PATTERN = "part-*.parquet"
+BEAM_TYPES = {
+    "sweep": "int32",
+    "pulse": "int64",
+    "time_ns": "int64",
+    "ring": "uint16",
+    "origin_x": "double",
+    "origin_y": "double",
+    "origin_z": "double",
+    "direction_x": "float",
+    "direction_y": "float",
+    "direction_z": "float",
+}
+RETURN_TYPES = {"return_number": "uint8", "range_m": "float"}
+OPTIONAL_TYPES = {"intensity": "float", "label": "uint16", "element": "int64"}
+_AXES = ("x", "y", "z")
 
 # Measured on 1 M HDL-64E pulses, two cores: floats split into byte planes and counters into differences, then lz4,
 # take 18 bytes per row (72 plain) and read fastest, 27 M rows/s; zstd saves 2 % more but reads at 16 M rows/s.
 _COMPRESSION = "lz4"
 _DICTIONARY = ("sweep", "ring", "return_number", "label")
 _DIFFERENCES = ("pulse", "time_ns", "element")
+
+
+def open_sink(path: str | Path, trajectory: object = None) -> "LogWriter":
+    """Prepare to write a log to `*.parquet` or to a folder; a trajectory is not stored, beams have their origins."""
+    return LogWriter(path)
 
 
 class LogWriter(LogSink):
@@ -142,34 +166,12 @@ class _Part:
 
 
 def _require_alike(like: Log, log: Log) -> None:
-    require_agreement([like, log], ["sensor", "min_range_m", "max_range_m", "map_origin_m"])
+    require_same_settings(like, log)
     require_agreement([like.returns, log.returns], ["n_per_pulse"])
     if present(like) != present(log):
         raise InputError(
             "returns", f"the log has {present(log) or 'no other arrays'}, the first one had {present(like)}"
         )
-
-
-# Logs as table rows: one row per return, and one row for a pulse without any (return_number 0, range_m inf).
-#
-# Everything is done on whole columns; no Python loop runs over rows.
-
-
-BEAM_TYPES = {
-    "sweep": "int32",
-    "pulse": "int64",
-    "time_ns": "int64",
-    "ring": "uint16",
-    "origin_x": "double",
-    "origin_y": "double",
-    "origin_z": "double",
-    "direction_x": "float",
-    "direction_y": "float",
-    "direction_z": "float",
-}
-RETURN_TYPES = {"return_number": "uint8", "range_m": "float"}
-OPTIONAL_TYPES = {"intensity": "float", "label": "uint16", "element": "int64"}
-_AXES = ("x", "y", "z")
 
 
 def schema_of(log: Log) -> pa.Schema:

@@ -2,7 +2,8 @@
 """Capture: the UDP datagrams in a pcap or pcapng file, one at a time, from any position that was met before.
 
 Understands both byte orders, micro- and nanoseconds, Ethernet (also with VLAN tags), Linux "cooked" and raw captures,
-IPv4 and IPv6, and puts IP fragments together again: a packet of an Ouster lidar takes six of them.
+IPv4 and IPv6, and puts IP fragments together again: a packet of an Ouster lidar takes six of them. What is no UDP over
+IP is passed over without a word: a capture holds ARP, DNS and whatever else was on the wire.
 """
 
 import struct
@@ -23,6 +24,15 @@ _PCAP_MAGIC = {
 }
 _SECTION = b"\x0a\x0d\x0d\x0a"
 _INTERFACE, _SIMPLE, _ENHANCED = 1, 3, 6
+_UDP = 17
+_MAX_OPEN = 64  # datagrams that wait for more fragments; older ones lost one and will never be whole
+_ETHERTYPE_AT = {1: 12, 113: 14}  # Ethernet; Linux cooked capture
+_VLAN = (0x8100, 0x88A8)
+_NULL, _RAW, _COOKED_2 = 0, (12, 101, 228, 229), 276
+_SYNCHRONOUS_NS = 1_000_000_000
+
+Mark = tuple[int, int]
+"""Position and time of the packet that a datagram began with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,29 +209,16 @@ def _interface(order: str, body: bytes) -> tuple[int, int, int]:
     return link, over, under
 
 
-# From captured frames to UDP datagrams: link layers, IP headers, fragments.
-#
-# What is no UDP over IP is passed over without a word: a capture holds ARP, DNS and whatever else was on the wire.
-
-
-_UDP = 17
-_MAX_OPEN = 64  # datagrams in pieces at a time; older ones lost a piece and will never be whole
-_ETHERTYPE_AT = {1: 12, 113: 14}  # Ethernet; Linux cooked capture
-_VLAN = (0x8100, 0x88A8)
-_NULL, _RAW, _COOKED_2 = 0, (12, 101, 228, 229), 276
-
-Mark = tuple[int, int]
-"""Position and time of the packet that a datagram began with."""
-
-
 @dataclass(slots=True)
-class _Pieces:
+class _Partial:
+    """A datagram of which fragments are missing."""
+
     mark: Mark
     parts: dict[int, bytes] = field(default_factory=dict[int, bytes])
     length: int | None = None
 
     def joined(self) -> bytes | None:
-        """Return the payload if no piece is missing."""
+        """Return the payload if no fragment is missing."""
         at = 0
         for start in sorted(self.parts):
             if start != at:
@@ -234,7 +231,7 @@ class _Pieces:
 class Fragments:
     """Puts datagrams together from the frames of a capture, in order."""
 
-    waiting: dict[bytes, _Pieces] = field(default_factory=dict[bytes, _Pieces])
+    waiting: dict[bytes, _Partial] = field(default_factory=dict[bytes, _Partial])
 
     def add(self, link: int, frame: bytes, mark: Mark) -> tuple[Mark, int, bytes] | None:
         """Take one frame; return the mark, port and payload of a datagram that it completes, or None."""
@@ -264,16 +261,16 @@ class Fragments:
             self.waiting.pop(key, None)
             if len(self.waiting) >= _MAX_OPEN:
                 self.waiting.pop(next(iter(self.waiting)))
-            self.waiting[key] = _Pieces(mark)
-        pieces = self.waiting[key]
-        pieces.parts[offset] = body
+            self.waiting[key] = _Partial(mark)
+        partial = self.waiting[key]
+        partial.parts[offset] = body
         if not more:
-            pieces.length = offset + len(body)
-        whole = pieces.joined()
+            partial.length = offset + len(body)
+        whole = partial.joined()
         if whole is None:
             return None
         del self.waiting[key]
-        return _udp(whole, pieces.mark)
+        return _udp(whole, partial.mark)
 
 
 def _ip_packet(link: int, frame: bytes) -> bytes:
@@ -301,19 +298,14 @@ def _udp(body: bytes, mark: Mark) -> tuple[Mark, int, bytes] | None:
     return mark, port, body[8 : length or None]
 
 
-# Clock: from a sensor's own time to the time of the computer that recorded it.
-#
-# The sensor's clock says exactly how far pulses are apart, but often counts from when it was switched on, or within the
-# hour. The computer's says when, but packets arrive late and in bursts. So times are the sensor's, shifted once, by
-# what the first packet shows; unless the sensor was set by GPS or PTP and agrees with the computer anyway.
-
-
-_SYNCHRONOUS_NS = 1_000_000_000
-
-
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """How a sensor's time becomes ours."""
+    """How a sensor's time becomes that of the computer that recorded it.
+
+    The sensor's clock says exactly how far pulses are apart, but often counts from when it was switched on, or within
+    the hour. The computer's says when, but packets arrive late and in bursts. So times are the sensor's, shifted once,
+    by what the first packet shows; unless the sensor was set by GPS or PTP and agrees with the computer anyway.
+    """
 
     shift_ns: int
     """Sensor time less the computer's, at the first packet."""

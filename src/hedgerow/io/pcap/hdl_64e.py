@@ -16,7 +16,7 @@ from pydantic import ConfigDict, Field
 
 from hedgerow.base.parameters import Parameters
 from hedgerow.errors import FileError, ParameterError
-from hedgerow.io.pcap.velodyne import HDL_64E, STEP_M, Corrections, Model
+from hedgerow.io.pcap.velodyne import HDL_64E, STEP_M, Corrections, VelodyneModel
 from hedgerow.io.recovery.lasers import Lasers
 from hedgerow.io.source import read_text
 
@@ -40,13 +40,21 @@ class Laser(Parameters):
     model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
 
     laser_id: Annotated[int, Field(ge=0, lt=N_LASERS)]
+    """Place of the laser in the packets."""
     vert_correction: Angle
+    """Elevation."""
     rot_correction: Angle
+    """Azimuth to the rotor."""
     dist_correction: Offset
+    """Added to distances, as measured at 25.04 m."""
     dist_correction_x: Offset | None = None
+    """Added to near distances to the side, as measured at 2.4 m. Default: dist_correction."""
     dist_correction_y: Offset | None = None
+    """Added to near distances ahead, as measured at 1.93 m. Default: dist_correction."""
     vert_offset_correction: Offset
+    """Height of emission."""
     horiz_offset_correction: Offset
+    """Sideways distance of emission from the axis."""
 
 
 class Calibration(Parameters):
@@ -55,6 +63,7 @@ class Calibration(Parameters):
     model_config = ConfigDict(extra="ignore")
 
     lasers: list[Laser] = Field(min_length=N_LASERS, max_length=N_LASERS)
+    """One entry for each laser, in any order."""
 
     @classmethod
     def read(cls, path: Path) -> "Calibration":
@@ -94,7 +103,7 @@ class Calibration(Parameters):
             at = data.find(_HEAD, at + 1)
         return None
 
-    def model(self, slot_us: float | None) -> Model:
+    def model(self, slot_us: float | None) -> VelodyneModel:
         """Return the lidar.
 
         Args:
@@ -122,7 +131,7 @@ class Calibration(Parameters):
         slot_us = _CYCLE_US if slot_us is None else slot_us
         late_us = np.array([6 * (k // 4) + _BURST_US[k % 4] for k in range(32)] * 2) * (slot_us / _CYCLE_US)
         made = Lasers(elevation, up, left, azimuth, float(np.deg2rad(0.01)))
-        return Model(HDL_64E, made, ring, late_us, slot_us, STEP_M[HDL_64E], Corrections(far, ahead, aside))
+        return VelodyneModel(HDL_64E, made, ring, late_us, slot_us, STEP_M[HDL_64E], Corrections(far, ahead, aside))
 
 
 def _parsed(text: bytes) -> Calibration | None:

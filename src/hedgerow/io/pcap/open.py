@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Open captures of lidar packets as logs: a Velodyne's by themselves, an Ouster's with its metadata."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from hedgerow.errors import FileError, InputError
-from hedgerow.io.beams.firings import FiringSource, chosen_trajectory, localised
+from hedgerow.io.beams.clouds import find_sensor
+from hedgerow.io.beams.firings import FiringSource, require_trajectory, subtract_map_origin
 from hedgerow.io.options import ReadOptions
-from hedgerow.io.pcap import velodyne
 from hedgerow.io.pcap.capture import Capture
 from hedgerow.io.pcap.ouster import OusterMetadata, OusterSweeps
-from hedgerow.io.pcap.velodyne import VelodyneSweeps
+from hedgerow.io.pcap.velodyne import PACKET_BYTES, NoPackets, VelodyneSweeps
 from hedgerow.io.source import Settings
 
 KNOWN = {"method": "packets", "summary": "known; the packets tell every firing"}
@@ -49,9 +50,7 @@ def velodyne_settings(sweeps: VelodyneSweeps) -> Settings:
 def _velodyne(path: Path, capture: Capture, options: ReadOptions) -> FiringSource:
     try:
         sweeps = VelodyneSweeps(str(path), capture.datagrams, options.sensor, options.metadata)
-    except FileError as error:
-        if "holds no data packets" not in str(error):
-            raise
+    except NoPackets:
         raise FileError(f"{path}: {_what_else(capture)}") from None
     return _source(path, options, velodyne_settings(sweeps), sweeps, sweeps.count)
 
@@ -59,10 +58,10 @@ def _velodyne(path: Path, capture: Capture, options: ReadOptions) -> FiringSourc
 def _source(
     path: Path, options: ReadOptions, settings: Settings, sweeps: OusterSweeps | VelodyneSweeps, count: int
 ) -> FiringSource:
-    from dataclasses import replace
-
-    trajectory, origin_m = localised(chosen_trajectory(path, options, sweeps.start_ns, sweeps.end_ns), options)
-    settings = replace(options.applied(settings), map_origin_m=origin_m)
+    trajectory, origin_m = subtract_map_origin(
+        require_trajectory(path, options, sweeps.start_ns, sweeps.end_ns), options
+    )
+    settings = replace(options.apply_to(settings), map_origin_m=origin_m)
     return FiringSource(path, settings, trajectory, range(count), sweeps.load)
 
 
@@ -79,13 +78,10 @@ def _settings(name: str, limits_m: tuple[float, float], n_per_pulse: int, notes:
 
 def _limits(name: str) -> tuple[float, float]:
     """Return the nearest and the farthest range of a lidar [m]: the catalogue's, else wide ones of its family."""
-    from hedgerow.sensor import Sensor
-
-    try:
-        config = Sensor.named(name).config.range
-        return config.min_m, config.max_m
-    except InputError:
+    sensor = find_sensor(name)
+    if sensor is None:
         return _LIMITS_M.get(name.split("-")[0], (0.0, 500.0))
+    return sensor.config.range.min_m, sensor.config.range.max_m
 
 
 def _metadata_path(path: Path, options: ReadOptions) -> Path | None:
@@ -106,5 +102,5 @@ def _what_else(capture: Capture) -> str:
         cut = f"; {capture.n_cut} were cut short when they were captured" if capture.n_cut else ""
         return f"holds no UDP packets{cut}"
     usual = max(sizes, key=lambda size: sizes[size])
-    expected = f"expected Velodyne's ({velodyne.SIZE} bytes), or beside it {capture.path.stem}.json of an Ouster lidar"
+    expected = f"expected Velodyne's ({PACKET_BYTES} bytes), or beside it {capture.path.stem}.json of an Ouster lidar"
     return f"its packets of {usual} bytes are of an unknown lidar; {expected}"

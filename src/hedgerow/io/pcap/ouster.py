@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sweeps of an Ouster lidar from its UDP packets.
+"""Sweeps of an Ouster lidar, from its metadata and its UDP packets.
+
+The metadata are the sensor's configuration as JSON, flat before firmware 2.3 of its tools and in sections since. They
+say how the beams point and what the packets look like. Geometry after the Ouster software manual, "lidar range to XYZ":
+angles turn clockwise, ranges count from the axis along the bent path.
 
 A packet holds a few columns, a column one pixel per beam. Range 0 is no return; a column that is not marked valid was
-not measured, or not sent, and says nothing. Layouts after the Ouster software manual, "lidar data packet format".
+not measured, or not sent, and says nothing. Layouts after the same manual, "lidar data packet format".
 """
 
 import json
@@ -22,52 +26,35 @@ from hedgerow.io.beams.firings import Firings
 from hedgerow.io.pcap.capture import Capture, Clock, Datagram
 from hedgerow.io.source import read_text
 
-# CRC-64/XZ of many byte strings at once: the checksum of Ouster's packets since firmware 3.1.
-#
-# Eight bytes at a time from eight tables, all strings side by side, so that a sweep takes milliseconds in NumPy.
-
-
-_POLYNOMIAL = 0xC96C5795D7870F42
-_BYTE, _EIGHT = np.uint64(0xFF), np.uint64(8)
-
-
-@cache
-def _tables() -> NDArray[np.uint64]:
-    """Return (8, 256): table n takes a byte that has n more bytes behind it."""
-    first = np.arange(256, dtype=np.uint64)
-    for _ in range(8):
-        odd = first & np.uint64(1) != 0
-        first = np.where(odd, (first >> np.uint64(1)) ^ np.uint64(_POLYNOMIAL), first >> np.uint64(1))
-    tables = [first]
-    for _ in range(7):
-        tables.append(first[tables[-1] & _BYTE] ^ (tables[-1] >> _EIGHT))
-    return np.stack(tables)
-
-
-def crc64(rows: NDArray[np.uint8]) -> NDArray[np.uint64]:
-    """Return the (N,) checksums of (N, L) bytes."""
-    tables = _tables()
-    checksum = np.full(len(rows), 2**64 - 1, np.uint64)
-    odd = rows.shape[1] % 8
-    for k in range(odd):
-        checksum = tables[0][(checksum ^ rows[:, k]) & _BYTE] ^ (checksum >> _EIGHT)
-    words = np.ascontiguousarray(rows[:, odd:]).view("<u8").astype(np.uint64)
-    for k in range(words.shape[1]):
-        split = (checksum ^ words[:, k])[:, None] >> np.arange(0, 64, 8, dtype=np.uint64) & _BYTE
-        checksum = np.bitwise_xor.reduce(tables[np.arange(7, -1, -1), split], axis=1)
-    return ~checksum
-
-
-# What the metadata of an Ouster lidar say: how its beams point and what its packets look like.
-#
-# The sensor's configuration as JSON, flat before firmware 2.3 of its tools and in sections since. Geometry after the
-# Ouster software manual, "lidar range to XYZ": angles turn clockwise, ranges count from the axis along the bent path.
-
-
 Angle = Annotated[float, Field(ge=-360, le=360, allow_inf_nan=False)]
 
 _MODES = (512, 1024, 2048, 4096)
 _OLD_OFFSET_MM = 12.163  # first generation
+_MM = 1e-3
+_LOOKED_AT = 16  # packets that show whether there are checksums
+_AHEAD = 4  # packets of a later turn, after which no more of this one are expected
+_PIXELS: dict[str, list[tuple[str, int, str, int]]] = {
+    # name, offset in the pixel, type, mask; the last entry is the size of a pixel
+    "LEGACY": [("range", 0, "<u4", 0xFFFFF), ("reflectivity", 4, "<u2", 0), ("", 12, "", 0)],
+    "RNG19_RFL8_SIG16_NIR16": [("range", 0, "<u4", 0x7FFFF), ("reflectivity", 4, "u1", 0), ("", 12, "", 0)],
+    "RNG19_RFL8_SIG16_NIR16_DUAL": [
+        ("range", 0, "<u4", 0x7FFFF),
+        ("reflectivity", 3, "u1", 0),
+        ("range2", 4, "<u4", 0x7FFFF),
+        ("reflectivity2", 7, "u1", 0),
+        ("", 16, "", 0),
+    ],
+    "RNG15_RFL8_NIR8": [("range", 0, "<u2", 0x7FFF), ("reflectivity", 2, "u1", 0), ("", 4, "", 0)],
+    "RNG15_RFL8_NIR8_DUAL": [
+        ("range", 0, "<u2", 0x7FFF),
+        ("reflectivity", 2, "u1", 0),
+        ("range2", 4, "<u2", 0x7FFF),
+        ("reflectivity2", 6, "u1", 0),
+        ("", 8, "", 0),
+    ],
+}
+_POLYNOMIAL = 0xC96C5795D7870F42
+_BYTE, _EIGHT = np.uint64(0xFF), np.uint64(8)
 
 
 class _Format(Parameters):
@@ -76,10 +63,15 @@ class _Format(Parameters):
     model_config = ConfigDict(extra="ignore")
 
     columns_per_frame: int = Field(ge=1, le=8192)
+    """Columns of one turn."""
     columns_per_packet: int = Field(ge=1, le=1024)
+    """Columns that are sent together."""
     pixels_per_column: int = Field(ge=1, le=512)
+    """Beams of the lidar."""
     column_window: list[int] | None = None
+    """First and last column that are sent, if not all are."""
     udp_profile_lidar: str = "LEGACY"
+    """Name of the layout of a packet."""
 
 
 class _Metadata(Parameters):
@@ -89,12 +81,19 @@ class _Metadata(Parameters):
 
     data_format: _Format
     beam_altitude_angles: list[Angle]
+    """Elevation of each beam, from the top row down [degrees]."""
     beam_azimuth_angles: list[Angle]
+    """Azimuth of each beam to the rotor, clockwise [degrees]."""
     lidar_origin_to_beam_origin_mm: Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)] = _OLD_OFFSET_MM
+    """Distance from the axis at which beams leave the rotor."""
     beam_to_lidar_transform: list[Finite] | None = Field(default=None, min_length=16, max_length=16)
+    """The same as a 4 x 4 matrix, row by row [mm], from newer firmware; it also has a height."""
     lidar_to_sensor_transform: list[Finite] = Field(min_length=16, max_length=16)
+    """4 x 4 matrix, row by row [mm], from the rotor's frame to that of the housing."""
     prod_line: str
+    """Name of the product: OS-1-128."""
     udp_port_lidar: int | None = None
+    """Port that the packets are sent to."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -207,34 +206,6 @@ def _from_mode(mode: str, angles: Any) -> dict[str, int] | None:
         return None
     # Firmware 1 sends 64 pixels in a column whatever the sensor has.
     return {"columns_per_frame": int(columns), "columns_per_packet": 16, "pixels_per_column": 64}
-
-
-# Sweeps of an Ouster lidar from its UDP packets.
-
-
-_MM = 1e-3
-_LOOKED_AT = 16  # packets that show whether there are checksums
-_AHEAD = 4  # packets of a later turn, after which no more of this one are expected
-_PIXELS: dict[str, list[tuple[str, int, str, int]]] = {
-    # name, offset in the pixel, type, mask; the last entry is the size of a pixel
-    "LEGACY": [("range", 0, "<u4", 0xFFFFF), ("reflectivity", 4, "<u2", 0), ("", 12, "", 0)],
-    "RNG19_RFL8_SIG16_NIR16": [("range", 0, "<u4", 0x7FFFF), ("reflectivity", 4, "u1", 0), ("", 12, "", 0)],
-    "RNG19_RFL8_SIG16_NIR16_DUAL": [
-        ("range", 0, "<u4", 0x7FFFF),
-        ("reflectivity", 3, "u1", 0),
-        ("range2", 4, "<u4", 0x7FFFF),
-        ("reflectivity2", 7, "u1", 0),
-        ("", 16, "", 0),
-    ],
-    "RNG15_RFL8_NIR8": [("range", 0, "<u2", 0x7FFF), ("reflectivity", 2, "u1", 0), ("", 4, "", 0)],
-    "RNG15_RFL8_NIR8_DUAL": [
-        ("range", 0, "<u2", 0x7FFF),
-        ("reflectivity", 2, "u1", 0),
-        ("range2", 4, "<u2", 0x7FFF),
-        ("reflectivity2", 6, "u1", 0),
-        ("", 8, "", 0),
-    ],
-}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -400,6 +371,36 @@ def _intact(payloads: list[bytes]) -> NDArray[np.bool_]:
     """Tell of packets of one size whether each ends with the checksum of what comes before."""
     rows = np.frombuffer(b"".join(payloads), np.uint8).reshape(len(payloads), -1)
     return crc64(rows[:, :-8]) == np.ascontiguousarray(rows[:, -8:]).view("<u8")[:, 0]
+
+
+@cache
+def _crc64_tables() -> NDArray[np.uint64]:
+    """Return (8, 256): table n takes a byte that has n more bytes behind it."""
+    first = np.arange(256, dtype=np.uint64)
+    for _ in range(8):
+        odd = first & np.uint64(1) != 0
+        first = np.where(odd, (first >> np.uint64(1)) ^ np.uint64(_POLYNOMIAL), first >> np.uint64(1))
+    tables = [first]
+    for _ in range(7):
+        tables.append(first[tables[-1] & _BYTE] ^ (tables[-1] >> _EIGHT))
+    return np.stack(tables)
+
+
+def crc64(rows: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    """Return the (N,) checksums CRC-64/XZ of (N, L) bytes, as in Ouster's packets since firmware 3.1.
+
+    Eight bytes at a time from eight tables, all rows side by side, so that a sweep takes milliseconds in NumPy.
+    """
+    tables = _crc64_tables()
+    checksum = np.full(len(rows), 2**64 - 1, np.uint64)
+    odd = rows.shape[1] % 8
+    for k in range(odd):
+        checksum = tables[0][(checksum ^ rows[:, k]) & _BYTE] ^ (checksum >> _EIGHT)
+    words = np.ascontiguousarray(rows[:, odd:]).view("<u8").astype(np.uint64)
+    for k in range(words.shape[1]):
+        split = (checksum ^ words[:, k])[:, None] >> np.arange(0, 64, 8, dtype=np.uint64) & _BYTE
+        checksum = np.bitwise_xor.reduce(tables[np.arange(7, -1, -1), split], axis=1)
+    return ~checksum
 
 
 def _cut_text(capture: Capture) -> str:

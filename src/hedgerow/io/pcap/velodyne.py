@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the packets of Velodyne's lidars hold: 12 blocks of 32 distances, each with the azimuth of the rotor.
+"""Sweeps of a Velodyne lidar from its packets: 12 blocks of 32 distances, each with the azimuth of the rotor.
 
 Distance 0 is no return, so every firing is known. After the manuals of the VLP-16, HDL-32E, VLP-32C, VLS-128 (Alpha
 Prime) and HDL-64E S2. A lidar of 64 or 128 lasers fills two or four blocks with one firing of all of them.
+
+Angles and times of the lasers are those of the catalogue, whose lists have the order of the packets; every HDL-64E has
+its own (hdl_64e.py). Sweeps are cut where the rotor passes straight ahead. Packets come from a capture or from a ROS
+topic; either gives a position from which it can go on reading.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,18 +26,32 @@ from hedgerow.io.recovery.lasers import Lasers
 from hedgerow.sensor import Sensor
 from hedgerow.sensor.scan.spinning import ring_numbers
 
-# Where the lasers of a Velodyne point, when they fire and how ranges follow from the numbers in its packets.
-#
-# Angles and times are those of the catalogue, whose lists have the order of the packets. The HDL-64E is different:
-# every unit has its own angles and range corrections (hdl_64e.py).
-
-
 HDL_64E = "hdl-64e-s2"
 STEP_M = {"hdl-32e": 0.002, "vlp-16": 0.002, "vlp-32c": 0.004, "vls-128": 0.004, HDL_64E: 0.002}
 """The lidars whose packets are read, and the unit of their distances."""
 
 _FAR_M = 25.04
 _NEAR_AHEAD_M, _NEAR_ASIDE_M = 1.93, 2.4
+PACKET_BYTES = 1206
+N_BLOCKS = 12
+_POINT = np.dtype([("distance", "<u2"), ("intensity", "u1")])
+_BLOCK = np.dtype([("flag", "<u2"), ("azimuth", "<u2"), ("point", _POINT, 32)])
+PACKET = np.dtype([("block", _BLOCK, N_BLOCKS), ("time_us", "<u4"), ("mode", "u1"), ("model", "u1")])
+_MODELS = {0x21: "hdl-32e", 0x22: "vlp-16", 0x28: "vlp-32c", 0xA1: "vls-128"}
+_OTHERS = {0x23: "VLP-32A or B", 0x24: "Puck Hi-Res", 0x31: "Velarray"}
+_BANKS = (0xEEFF, 0xDDFF, 0xCCFF, 0xBBFF)  # flags of blocks with lasers 0 to 31, 32 to 63, and so on
+_DUAL = 0x39
+_TURN = 36_000  # azimuths are hundredths of a degree
+_USUAL_PER_US = 0.36  # ten turns a second, where nothing tells
+_HOUR_NS = 3_600_000_000_000
+_LONGEST_NS = 500_000_000  # the slowest rotor needs 200 ms; one that stands still must not fill the memory
+_HALF_TURN = 18_000
+_CYCLES_US = (40.0, 70.0)  # that an HDL-64E may have: 48, or 57.6 where it tells two returns
+_PACKETS_TO_TIME = 1_000
+
+
+class NoPackets(FileError):
+    """A recording holds no data packets of a Velodyne."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +86,7 @@ class Corrections:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Model:
+class VelodyneModel:
     """One of Velodyne's lidars."""
 
     name: str
@@ -93,7 +111,7 @@ class Model:
 
     @classmethod
     @cache
-    def named(cls, name: str) -> "Model":
+    def named(cls, name: str) -> "VelodyneModel":
         """Take a lidar of STEP_M, other than the HDL-64E, from the catalogue."""
         config = Sensor.named(name).config.pattern
         assert config.kind == "spinning"  # those of STEP_M are
@@ -102,22 +120,6 @@ class Model:
         lasers = Lasers.of_group(group, float(np.deg2rad(0.01)))
         late_us = np.asarray(group.time_us or [0.0] * n)
         return cls(name, lasers, ring_numbers(config)[0], late_us, config.slot_us or 0.0, STEP_M[name])
-
-
-# What the packets of Velodyne's lidars hold: 12 blocks of 32 distances, each with the azimuth of the rotor.
-
-
-SIZE = 1206
-N_BLOCKS = 12
-_POINT = np.dtype([("distance", "<u2"), ("intensity", "u1")])
-_BLOCK = np.dtype([("flag", "<u2"), ("azimuth", "<u2"), ("point", _POINT, 32)])
-PACKET = np.dtype([("block", _BLOCK, N_BLOCKS), ("time_us", "<u4"), ("mode", "u1"), ("model", "u1")])
-_MODELS = {0x21: "hdl-32e", 0x22: "vlp-16", 0x28: "vlp-32c", 0xA1: "vls-128"}
-_OTHERS = {0x23: "VLP-32A or B", 0x24: "Puck Hi-Res", 0x31: "Velarray"}
-_BANKS = (0xEEFF, 0xDDFF, 0xCCFF, 0xBBFF)  # flags of blocks with lasers 0 to 31, 32 to 63, and so on
-_DUAL = 0x39
-_TURN = 36_000  # azimuths are hundredths of a degree
-_USUAL_PER_US = 0.36  # ten turns a second, where nothing tells
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +156,7 @@ class Layout:
 
 def is_packet(payload: bytes) -> bool:
     """Tell whether this is a data packet of a Velodyne."""
-    return len(payload) == SIZE and payload[:2] in (b"\xff\xee", b"\xff\xdd")
+    return len(payload) == PACKET_BYTES and payload[:2] in (b"\xff\xee", b"\xff\xdd")
 
 
 def layout_of(payload: bytes, wanted: str | None, where: str) -> Layout:
@@ -195,7 +197,7 @@ def packet_ns(payload: bytes) -> int:
 
 
 def decode(
-    model: Model, layout: Layout, payloads: list[bytes], start_ns: NDArray[np.int64], where: str
+    model: VelodyneModel, layout: Layout, payloads: list[bytes], start_ns: NDArray[np.int64], where: str
 ) -> tuple[Firings, NDArray[np.float64]]:
     """Return the firings in a row of packets, and the (P,) azimuth of the column of each [0.01 degrees].
 
@@ -255,18 +257,6 @@ def _speed(azimuth: NDArray[np.float64], column_us: float) -> NDArray[np.float64
     return np.concatenate([step, last]).reshape(azimuth.shape) / column_us
 
 
-# Sweeps of a Velodyne lidar: a row of packets, cut where the rotor passes straight ahead.
-#
-# Packets come from a capture or from a ROS topic; either gives a position from which it can go on reading.
-
-
-_HOUR_NS = 3_600_000_000_000
-_LONGEST_NS = 500_000_000  # the slowest rotor needs 200 ms; one that stands still must not fill the memory
-_HALF_TURN = 18_000
-_CYCLES_US = (40.0, 70.0)  # that an HDL-64E may have: 48, or 57.6 where it tells two returns
-_PACKETS_TO_TIME = 1_000
-
-
 class Packet(Protocol):
     """A packet with the time of its arrival; a Datagram is one."""
 
@@ -314,7 +304,8 @@ class VelodyneSweeps:
             calibration: file of an HDL-64E's, if the packets do not tell it.
 
         Raises:
-            FileError: the recording is damaged, holds no such packets, or those of a lidar that is not read.
+            NoPackets: the recording holds no such packets.
+            FileError: it is damaged, or the packets are those of a lidar that is not read.
         """
         self._name = name
         self._packets = packets
@@ -336,9 +327,9 @@ class VelodyneSweeps:
             self._turns[-1] = replace(self._turns[-1], n_packets=self._turns[-1].n_packets + 1)
             last_azimuth, self.end_ns = end, begin_ns
         if layout is None:
-            raise FileError(f"{name}: holds no data packets of a Velodyne ({SIZE} bytes)")
+            raise NoPackets(f"{name}: holds no data packets of a Velodyne ({PACKET_BYTES} bytes)")
         self._layout = layout
-        self.model = self._hdl_64e(calibration) if layout.name == HDL_64E else Model.named(layout.name)
+        self.model = self._hdl_64e(calibration) if layout.name == HDL_64E else VelodyneModel.named(layout.name)
 
     @property
     def dual(self) -> bool:
@@ -385,7 +376,7 @@ class VelodyneSweeps:
         columns = ("origin_m", "direction", "range_m", "ring", "time_ns", "intensity")
         return replace(firings, **{name: getattr(firings, name)[keep] for name in columns})
 
-    def _hdl_64e(self, path: str | Path | None) -> Model:
+    def _hdl_64e(self, path: str | Path | None) -> VelodyneModel:
         """Return the model of this unit."""
         from hedgerow.io.pcap.hdl_64e import N_BYTES, Calibration
 

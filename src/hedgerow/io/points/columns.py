@@ -27,11 +27,10 @@ from numpy.typing import NDArray
 from hedgerow.base import arrays
 from hedgerow.base.arrays import Numbers
 from hedgerow.base.atomic import atomic_file
-from hedgerow.base.columns import require_agreement
 from hedgerow.errors import FileError, InputError
 from hedgerow.frames import Trajectory
 from hedgerow.io.options import ReadOptions
-from hedgerow.io.source import LogSink, Settings, SweepSource, pulse_ids, require_memory
+from hedgerow.io.source import LogSink, Settings, SweepSource, pulse_ids, require_memory, require_same_settings
 from hedgerow.log import MISSING, Beams, Log, Returns
 
 Columns = dict[str, NDArray[Any]]
@@ -63,8 +62,8 @@ _ALIASES = {
 """What others call the columns."""
 MARK = "hedgerow "
 """Begins the comment in a header that holds the line of Hedgerow."""
-LOADING = 2.5
-"""Memory that loading a binary file takes at most, for each byte of its unpacked points."""
+LOADING_FACTOR = 2.5
+"""Bytes of memory that loading a binary file takes at most, for each byte of its unpacked points."""
 _LOG_BYTES = 220  # for each point of a sweep while a log is made of it, measured
 _FAR = 1e18  # no coordinate or time is as large; squares still fit into float64
 
@@ -100,8 +99,8 @@ def to_rows(columns: Columns) -> NDArray[Any]:
     return rows
 
 
-def named(columns: Columns, path: object, *, every: bool = False) -> Columns:
-    """Give columns our names, and leave out points that are not finite unless `every` one is wanted.
+def rename_columns(columns: Columns, path: object, *, every: bool = False) -> Columns:
+    """Give columns our names, and leave out points that are not finite unless `every` is true.
 
     Raises:
         FileError: x, y or z is missing, or a column is no list of numbers.
@@ -171,7 +170,7 @@ def times_ns(time_s: NDArray[Any], path: object) -> NDArray[np.int64]:
     return np.rint(time_s.astype(np.float64) * 1e9).astype(np.int64)
 
 
-def consecutive(columns: Columns) -> NDArray[np.int64]:
+def pulses_in_order(columns: Columns) -> NDArray[np.int64]:
     """Return the pulse of each row, counted from 0: a new one begins at return 1, at another time, ring or sweep."""
     number = columns.get("return_number")
     if number is None:
@@ -331,7 +330,7 @@ class CloudFile(SweepSource):
             FileError: no points, a field is missing or damaged, nothing tells where they were seen from, or the
                 memory does not hold a sweep.
         """
-        self._columns = named(columns, path)
+        self._columns = rename_columns(columns, path)
         if not len(self._columns["x"]):
             raise FileError(f"{path}: holds no points")
         super().__init__(path, settings_of(header_of(header, path), self._columns, options, name))
@@ -349,11 +348,11 @@ class CloudFile(SweepSource):
 
     def iter_sweeps(self, sweeps: Numbers | None = None) -> Iterator[tuple[int, Log]]:
         """Give (sweep number, its log) in ascending order."""
-        for number in self.wanted(sweeps):
+        for number in self.selected_sweeps(sweeps):
             rows = self._groups[number]
             columns = {name: column[rows] for name, column in self._columns.items()}
             try:
-                log = to_log(columns, self._origin_m[rows], consecutive(columns), self.settings, number, self.path)
+                log = to_log(columns, self._origin_m[rows], pulses_in_order(columns), self.settings, number, self.path)
             except InputError as error:
                 raise FileError(f"{self.path}: {error}") from error
             yield number, log
@@ -386,7 +385,7 @@ class CloudFileWriter(LogSink):
         if self._like is None:
             self._like, self._text = log[:0], header_text(log)
             self._file.write(self.header(rows, 0, self._text))
-        require_agreement([self._like, log], ["sensor", "min_range_m", "max_range_m", "map_origin_m"])
+        require_same_settings(self._like, log)
         if names_of(log) != names_of(self._like):
             raise InputError("returns", f"the log has {names_of(log)}, the first one had {names_of(self._like)}")
         self._file.write(rows.tobytes())

@@ -1,5 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LAS and LAZ files, read a million points at a time and written sweep by sweep, with laspy (LAZ by lazrs)."""
+"""LAS and LAZ files, read a million points at a time and written sweep by sweep, with laspy (LAZ by lazrs).
+
+Returns of one pulse share their GPS time and have different return numbers; where the times are too coarse to tell
+pulses apart, every point is a pulse of its own. Classes become labels. A pulse needs the place where it was fired: the
+position of a scanner that stood still (scanner_m), or a trajectory by time (Unix time if the file has adjusted standard
+GPS time, else seconds as in the file), both in the coordinates of the file.
+
+Written files are LAS 1.4 with return numbers, classes and GPS time. Extra dimensions hold ring, sweep, label (classes
+are one byte, labels may need two) and vp_x vp_y vp_z (where the pulse was fired), a record of the user "hedgerow" the
+settings of the log. Missing returns have no place in such a file.
+"""
 
 import logging
 from collections.abc import Generator, Iterator
@@ -13,40 +23,36 @@ from numpy.typing import NDArray
 
 from hedgerow.base.arrays import Numbers, is_member
 from hedgerow.base.atomic import atomic_file
-from hedgerow.base.columns import require_agreement
 from hedgerow.base.interrupt import delay_interrupt
 from hedgerow.errors import FileError, HedgerowError, InputError
 from hedgerow.frames import Trajectory
-from hedgerow.io.formats import optional
+from hedgerow.io.formats import require_package
 from hedgerow.io.options import ReadOptions
 from hedgerow.io.points.columns import (
     TYPES,
     Columns,
-    consecutive,
     header_of,
     header_text,
-    named,
     names_of,
+    pulses_in_order,
+    rename_columns,
     settings_of,
     to_columns,
     to_log,
     viewpoints_of,
 )
-from hedgerow.io.source import LogSink, SweepSource, reading
+from hedgerow.io.source import LogSink, SweepSource, require_same_settings, translate_errors
 from hedgerow.log import Log
-
-# LAS and LAZ files, read a million points at a time with laspy (LAZ by lazrs).
-#
-# Returns of one pulse share their GPS time and have different return numbers; where the times are too coarse to tell
-# pulses apart, every point is a pulse of its own. Classes become labels. A pulse needs the place where it was fired:
-# the position of a scanner that stood still (scanner_m), or a trajectory by time (Unix time if the file has adjusted
-# standard GPS time, else seconds as in the file), both in the coordinates of the file. Missing returns are not in such
-# files.
-
 
 _AT_ONCE = 1_000_000
 _MOST_POINTS_PER_BYTE = 200  # of LAZ: identical points pack well
 _EXTRA = ("ring", "sweep", "label", "vp_x", "vp_y", "vp_z")
+_USER_ID, _RECORD_ID = "hedgerow", 1
+_STEP_M = 0.001  # as is usual; 32 bits reach 2,147 km
+_GPS_START_S = 315_964_800  # 6 January 1980 in Unix time
+_LEAP_S = 18  # GPS runs ahead of UTC by this since 2017
+_ADJUSTED_S = 1_000_000_000
+_MOST_RETURNS = 15
 
 
 def open_log(path: str | Path, options: ReadOptions) -> "LasFile":
@@ -63,12 +69,12 @@ class LasFile(SweepSource):
 
     def __init__(self, path: Path, options: ReadOptions) -> None:
         """Read the header and the first points."""
-        self._laspy: Any = optional("laspy", "las")
+        self._laspy: Any = require_package("laspy", "las")
         logging.getLogger("laspy").addHandler(logging.NullHandler())  # it would print what is raised anyway
-        with reading(path, "a LAS or LAZ file"), self._laspy.open(path) as file:
+        with translate_errors(path, "a LAS or LAZ file"), self._laspy.open(path) as file:
             header = file.header
             _require_size(path, header)
-            texts = [vlr.record_data for vlr in header.vlrs if (vlr.user_id, vlr.record_id) == (USER_ID, RECORD_ID)]
+            texts = [vlr.record_data for vlr in header.vlrs if (vlr.user_id, vlr.record_id) == (_USER_ID, _RECORD_ID)]
             self._standard_time = header.global_encoding.gps_time_type.value == 1
             self._n_points = int(header.point_count)
             n_returns = int(np.flatnonzero(np.asarray(header.number_of_points_by_return)).max(initial=0)) + 1
@@ -94,11 +100,11 @@ class LasFile(SweepSource):
 
     def iter_sweeps(self, sweeps: Numbers | None = None) -> Iterator[tuple[int, Log]]:
         """Give (sweep number, its log) in ascending order, with one sweep in memory at a time."""
-        pieces = self._by_sweep() if self._own else enumerate(self._by_time())
-        for number, columns in pieces:
+        found = self._by_sweep() if self._own else enumerate(self._by_time())
+        for number, columns in found:
             if not is_member(np.array([number]), sweeps)[0]:
                 continue
-            pulse = consecutive(columns) if self._own else pulses_by_time(columns)
+            pulse = pulses_in_order(columns) if self._own else pulses_by_time(columns)
             try:
                 origin_m = self._viewpoints.of(columns, self.path)
                 yield number, to_log(columns, origin_m, pulse, self.settings, number, self.path)
@@ -130,17 +136,17 @@ class LasFile(SweepSource):
             number = chunk["sweep"] if "sweep" in chunk else np.zeros(len(chunk["x"]), np.int32)
             bounds = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(number)]
             for start, stop in pairwise(bounds):
-                piece = {name: column[start:stop] for name, column in (chunk | {"sweep": number}).items()}
+                part = {name: column[start:stop] for name, column in (chunk | {"sweep": number}).items()}
                 if waiting and waiting[-1]["sweep"][-1] != number[start]:
                     yield int(waiting[0]["sweep"][0]), _joined(waiting)
                     waiting = []
-                waiting.append(piece)
+                waiting.append(part)
         if waiting:
             yield int(waiting[0]["sweep"][0]), _joined(waiting)
 
     def _chunks(self, n_points: int) -> Iterator[Columns]:
         n_read = 0
-        with reading(self.path, "a LAS or LAZ file"), self._laspy.open(self.path) as file:
+        with translate_errors(self.path, "a LAS or LAZ file"), self._laspy.open(self.path) as file:
             chunks = file.chunk_iterator(n_points)
             while n_read < self._n_points:
                 with delay_interrupt():  # lazrs takes an interrupt for damage
@@ -160,15 +166,20 @@ class LasFile(SweepSource):
         columns["return_number"] = np.maximum(np.asarray(points["return_number"]), 1)
         if "gps_time" in names:
             time_s = np.asarray(points["gps_time"])
-            columns["time"] = unix_s(time_s) if self._standard_time else time_s
+            columns["time"] = _unix_s(time_s) if self._standard_time else time_s
         columns |= {name: np.asarray(points[name]) for name in _EXTRA if name in names}
-        return named(columns, self.path)
+        return rename_columns(columns, self.path)
+
+
+def _unix_s(adjusted_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Convert adjusted standard GPS time to Unix time."""
+    return adjusted_s + (_ADJUSTED_S + _GPS_START_S - _LEAP_S)
 
 
 def pulses_by_time(columns: Columns) -> NDArray[np.int64]:
     """Return which pulse each row belongs to: rows of one time with different return numbers are one pulse."""
     if "time" not in columns:
-        return consecutive(columns)
+        return pulses_in_order(columns)
     n = len(columns["x"])
     order = np.lexsort([columns["return_number"], columns["time"]])
     time, number = columns["time"][order], columns["return_number"][order]
@@ -197,28 +208,9 @@ def _require_size(path: Path, header: Any) -> None:
         )
 
 
-# Write LAS 1.4 and LAZ files, sweep by sweep: return numbers, classes, GPS time, and the rest as extra dimensions.
-#
-# Extra dimensions: ring, sweep, label (classes are one byte, labels may need two), vp_x vp_y vp_z (where the pulse was
-# fired). A record of the user "hedgerow" holds the settings of the log. Missing returns have no place in such a file.
-
-
-USER_ID, RECORD_ID = "hedgerow", 1
-_STEP_M = 0.001  # as is usual; 32 bits reach 2,147 km
-_GPS_START_S = 315_964_800  # 6 January 1980 in Unix time
-_LEAP_S = 18  # GPS runs ahead of UTC by this since 2017
-_ADJUSTED_S = 1_000_000_000
-_MOST_RETURNS = 15
-
-
-def log_sink(path: str | Path, trajectory: Trajectory | None) -> "LasWriter":
+def open_sink(path: str | Path, trajectory: Trajectory | None) -> "LasWriter":
     """Prepare to write a LAS or LAZ file; a trajectory is not needed, points have their viewpoints."""
     return LasWriter(path)
-
-
-def unix_s(adjusted_s: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Convert adjusted standard GPS time to Unix time."""
-    return adjusted_s + (_ADJUSTED_S + _GPS_START_S - _LEAP_S)
 
 
 class LasWriter(LogSink):
@@ -228,7 +220,7 @@ class LasWriter(LogSink):
         """Prepare to write; the suffix says whether to compress."""
         self._path = Path(path)
         self._target: BinaryIO | None = None
-        self._laspy: Any = optional("laspy", "las")
+        self._laspy: Any = require_package("laspy", "las")
         self._file: Any = None
         self._like: Log | None = None
         self._scale = 1.0
@@ -245,7 +237,7 @@ class LasWriter(LogSink):
         if self._like is None:
             self._like = log[:0]
             self._open(self._target, log)
-        require_agreement([self._like, log], ["sensor", "min_range_m", "max_range_m", "map_origin_m"])
+        require_same_settings(self._like, log)
         if names_of(log) != names_of(self._like):
             raise InputError("returns", f"the log has {names_of(log)}, the first one had {names_of(self._like)}")
         if np.count_nonzero(log.returns.hit):
@@ -267,7 +259,7 @@ class LasWriter(LogSink):
         laspy = self._laspy
         header = laspy.LasHeader(point_format=6, version="1.4")
         header.offsets, header.scales = np.floor(log.map_origin_m), np.full(3, _STEP_M)
-        extra = [name for name in ("ring", "sweep", "label", "vp_x", "vp_y", "vp_z") if name in names_of(log)]
+        extra = [name for name in _EXTRA if name in names_of(log)]
         header.add_extra_dims([laspy.ExtraBytesParams(name=name, type=TYPES[name]) for name in extra])
         intensity = log.returns.intensity
         # LAS has 16 bits: shares of 1 use all of them, counts stay as they are.
@@ -277,7 +269,7 @@ class LasWriter(LogSink):
             self._shift_s = float(_ADJUSTED_S + _GPS_START_S - _LEAP_S)
             header.global_encoding.gps_time_type = laspy.header.GpsTimeType.STANDARD
         text = header_text(log, intensity_scale=self._scale).encode()
-        header.vlrs.append(laspy.VLR(USER_ID, RECORD_ID, "settings of the log", text))
+        header.vlrs.append(laspy.VLR(_USER_ID, _RECORD_ID, "settings of the log", text))
         compress = self._path.suffix.lower() == ".laz"
         self._file = laspy.open(target, mode="w", header=header, do_compress=compress, closefd=False)
 
@@ -302,7 +294,7 @@ class LasWriter(LogSink):
             record["intensity"] = _two_bytes(columns["intensity"] * self._scale)
         if "label" in columns:
             record["classification"] = np.where(columns["label"] < 256, columns["label"], 0).astype(np.uint8)
-        for name in ("ring", "sweep", "label", "vp_x", "vp_y", "vp_z"):
+        for name in _EXTRA:
             if name in columns:
                 record[name] = columns[name]
         return record

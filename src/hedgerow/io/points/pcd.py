@@ -16,12 +16,20 @@ from numpy.typing import NDArray
 from hedgerow.errors import FileError
 from hedgerow.frames import Pose, Trajectory
 from hedgerow.io.beams.motion import times_of
-from hedgerow.io.beams.organised import Points, organised_source
-from hedgerow.io.formats import optional
+from hedgerow.io.beams.organised import PointGrid, organised_source
+from hedgerow.io.formats import require_package
 from hedgerow.io.options import ReadOptions
-from hedgerow.io.points.columns import LOADING, MARK, CloudFile, CloudFileWriter, Columns, named, times_ns
+from hedgerow.io.points.columns import (
+    LOADING_FACTOR,
+    MARK,
+    CloudFile,
+    CloudFileWriter,
+    Columns,
+    rename_columns,
+    times_ns,
+)
 from hedgerow.io.recovery.sweeps import NotRecovered
-from hedgerow.io.source import SweepSource, reading, require_memory, require_rows
+from hedgerow.io.source import SweepSource, require_memory, require_rows, translate_errors
 
 _HEADER_BYTES = 1_000_000
 _MOST_COMPRESSED = 100  # LZF packs no more than 88 times
@@ -61,7 +69,7 @@ def open_log(path: str | Path, options: ReadOptions) -> SweepSource:
     return _seen_from(file, cloud, options)
 
 
-def log_sink(path: str | Path, trajectory: Trajectory | None) -> "PcdWriter":
+def open_sink(path: str | Path, trajectory: Trajectory | None) -> "PcdWriter":
     """Prepare to write a single PCD file; a trajectory is not needed, points have their viewpoints."""
     return PcdWriter(path)
 
@@ -102,10 +110,10 @@ def read_pcd(path: Path) -> PcdFile:
         FileError: damaged, shorter than its header says, or too large for the memory.
     """
     header = _checked_header(path)
-    require_memory(path, int(LOADING * max(header.n_bytes, path.stat().st_size)))
+    require_memory(path, int(LOADING_FACTOR * max(header.n_bytes, path.stat().st_size)))
     n_points = header.height * header.width
-    loader: Any = optional("pypcd4", "pcd")
-    with reading(path, "a PCD file"):
+    loader: Any = require_package("pypcd4", "pcd")
+    with translate_errors(path, "a PCD file"):
         data = loader.PointCloud.from_path(path).pc_data
         names: tuple[str, ...] = data.dtype.names or ()
         columns: Columns = {
@@ -128,7 +136,7 @@ class _Header:
 
 def _checked_header(path: Path) -> _Header:
     """Read the header, and refuse one that promises more than the file can hold."""
-    with reading(path, "a PCD file"), path.open("rb") as file:
+    with translate_errors(path, "a PCD file"), path.open("rb") as file:
         head = file.read(_HEADER_BYTES)
     if not head:
         raise FileError(f"{path}: the file is empty; was its writing or copying interrupted?")
@@ -162,9 +170,9 @@ def _checked_header(path: Path) -> _Header:
     return _Header(height, width, text, n_bytes)
 
 
-def cells_of(file: PcdFile, start_ns: int) -> Points:
+def cells_of(file: PcdFile, start_ns: int) -> PointGrid:
     """Return the cells of an organised file; the start of its sweep is what small times count from."""
-    columns = named(file.columns, file.path, every=True)
+    columns = rename_columns(file.columns, file.path, every=True)
     shape = file.height, file.width
 
     def cells(name: str, dtype: Any) -> Any:
@@ -172,7 +180,7 @@ def cells_of(file: PcdFile, start_ns: int) -> Points:
 
     time_ns = point_times(columns, start_ns, file.path)
     with np.errstate(invalid="ignore"):  # what stands in empty cells does not matter
-        return Points(
+        return PointGrid(
             np.stack([cells(axis, np.float64) for axis in "xyz"], axis=-1),
             cells("intensity", np.float32),
             cells("ring", np.int64),
@@ -216,14 +224,14 @@ def _seen_from(file: PcdFile, cloud: CloudFile, options: ReadOptions) -> SweepSo
     scanner_m = np.array(options.scanner_m, np.float64)
     hit = points.hit
     xyz = np.where(hit[..., None], points.xyz - scanner_m, np.nan)
-    points = Points(xyz, points.intensity, points.ring, points.time_ns, points.label)
+    points = PointGrid(xyz, points.intensity, points.ring, points.time_ns, points.label)
     times = np.zeros(1, np.int64) if points.time_ns is None or not hit.any() else points.time_ns[hit]
     span_ns = int(times.min()), int(times.max())
     pose = Pose.from_xyz_rpy((scanner_m - cloud.map_origin_m).tolist())
     ends = [span_ns[0] - _MARGIN_NS, span_ns[1] + _MARGIN_NS]
     standing = Trajectory.from_poses(ends, [pose, pose])
 
-    def when_ns(number: int, points: Points) -> tuple[int, int]:
+    def when_ns(number: int, points: PointGrid) -> tuple[int, int]:
         return span_ns
 
     try:

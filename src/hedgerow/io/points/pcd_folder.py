@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A folder of PCD files, one per sweep in the frame of the sensor, with a trajectory: read and written."""
+"""A folder of PCD files, one per sweep in the frame of the sensor, with a trajectory: read and written.
+
+The time of a sweep is the name of its file in seconds (`1317042272.10.pcd`), or else the time of the pose with the same
+place in the trajectory. `time` of the points is in seconds, since 1970 or since the start of the sweep, or in whole
+nanoseconds. The trajectory is given, or lies in the folder as poses.tum. Organised files (HEIGHT above 1) keep their
+empty cells as missing returns. What Hedgerow writes is deskewed and has a hedgerow.json (folder.py).
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -9,26 +15,17 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import FileError
 from hedgerow.frames import Trajectory
-from hedgerow.io import trajectory as tum
-from hedgerow.io.beams.clouds import Cloud, CloudSource, Frame, Plan, tilted
-from hedgerow.io.beams.motion import stretched, uncompensated
-from hedgerow.io.beams.organised import Points, organised_source
-from hedgerow.io.folder import FolderWriter, FramedSweep, Sidecar, folder_plan, known_sensor, read_motion
+from hedgerow.io.beams.clouds import CloudReading, CloudSource, SensorCloud, SweepTimes, find_sensor, tilt_up
+from hedgerow.io.beams.motion import extend_trajectory, reskew
+from hedgerow.io.beams.organised import PointGrid, organised_source
+from hedgerow.io.folder import DeskewedSweep, FolderWriter, Sidecar, folder_reading, read_motion
 from hedgerow.io.options import ReadOptions
-from hedgerow.io.points.columns import TYPES, Columns, named, times_ns, to_rows
+from hedgerow.io.points.columns import TYPES, Columns, rename_columns, times_ns, to_rows
 from hedgerow.io.points.pcd import PcdFile, cells_of, pcd_header, point_times, read_pcd
 from hedgerow.io.recovery.sweeps import NotRecovered
 from hedgerow.io.source import Settings, SweepSource
+from hedgerow.io.trajectory import read_tum, write_tum
 from hedgerow.log import Log
-
-# A folder of PCD files, one per sweep in the frame of the sensor, with a trajectory.
-#
-# The time of a sweep is the name of its file in seconds (`1317042272.10.pcd`), or else the time of the pose with the
-# same place in the trajectory. `time` of the points is in seconds, since 1970 or since the start of the sweep, or in
-# whole nanoseconds. The trajectory is given, or lies in the folder as poses.tum. What Hedgerow writes is
-# motion-compensated and has a hedgerow.json. Organised files (HEIGHT above 1) keep their empty cells as missing
-# returns.
-
 
 _LOOKED_AT = 4
 _MARGIN_NS = 200_000_000
@@ -44,85 +41,90 @@ def open_log(path: str | Path, options: ReadOptions) -> SweepSource:
     files = sorted(path.glob("*.pcd"), key=lambda each: (len(each.stem.partition(".")[0]), each.stem))
     sidecar = Sidecar.read(path)
     poses = path / "poses.tum"
-    trajectory = options.sensor_trajectory() or (tum.read_tum(poses) if poses.exists() else None)
+    trajectory = options.sensor_trajectory() or (read_tum(poses) if poses.exists() else None)
     if trajectory is None:
         raise FileError(f"{path}: PCD files do not say where the sensor was; give a trajectory, or put poses.tum there")
-    frames = _frames(path, files, trajectory, options, sidecar)
+    sweeps = _sweep_times(path, files, trajectory, options, sidecar)
     if options.trajectory is None and sidecar is not None:
         trajectory = read_motion(path) or trajectory
-    starts = {frame.number: frame.start_ns for frame in frames}
+    starts = {each.number: each.start_ns for each in sweeps}
 
-    def load(number: int) -> Cloud:
+    def load(number: int) -> SensorCloud:
         return _cloud(read_pcd(files[number]), starts[number])
 
     first = read_pcd(files[0])
     example = _cloud(first, starts[0])
     arrays = [name for name in ("intensity", "label") if getattr(example, name) is not None]
-    settings, plan = _settings(options, sidecar, arrays)
-    trajectory = stretched(trajectory, _MARGIN_NS)
+    settings, reading = _settings(options, sidecar, arrays)
+    trajectory = extend_trajectory(trajectory, _MARGIN_NS)
     reason = ""
-    if sidecar is None and plan.recover != "no" and first.is_organised:
+    if sidecar is None and reading.recover != "no" and first.is_organised:
         try:
-            return _organised(path, files, frames, settings, trajectory, plan)
+            return _organised(path, files, sweeps, settings, trajectory, reading)
         except NotRecovered as error:
             reason = str(error)
-            if plan.recover == "yes":
+            if reading.recover == "yes":
                 raise FileError(f"{path}: empty cells cannot be told where they point, {error}") from None
-    plan = replace(plan, metadata=plan.metadata | ({"organised": reason} if reason else {}))
-    return CloudSource(path, settings, trajectory, frames, load, plan)
+    reading = replace(reading, metadata=reading.metadata | ({"organised": reason} if reason else {}))
+    return CloudSource(path, settings, trajectory, sweeps, load, reading)
 
 
 def _organised(
-    path: Path, files: list[Path], frames: list[Frame], settings: Settings, trajectory: Trajectory, plan: Plan
+    path: Path,
+    files: list[Path],
+    sweeps: list[SweepTimes],
+    settings: Settings,
+    trajectory: Trajectory,
+    reading: CloudReading,
 ) -> SweepSource:
     """Open files with a cell for every firing. Raises NotRecovered if those looked at are none."""
 
-    def load(number: int) -> Points:
-        file, frame = read_pcd(files[number]), frames[number]
+    def load(number: int) -> PointGrid:
+        file, sweep = read_pcd(files[number]), sweeps[number]
         if not file.is_organised:
             raise FileError(f"{file.path}: has one row of points, but {files[0].name} is organised; use recover=no")
-        points = cells_of(file, frame.start_ns)
+        points = cells_of(file, sweep.start_ns)
         hit, xyz = points.hit, points.xyz.copy()
-        if plan.compensated:
+        if reading.deskewed:
             if points.time_ns is None:
-                raise NotRecovered("the motion was taken out of them and they have no times")
-            xyz[hit] = uncompensated(trajectory, xyz[hit], points.time_ns[hit], frame.reference_ns)
-        xyz[hit] = tilted(xyz[hit], plan.elevation_bias_rad)
+                raise NotRecovered("they were deskewed and have no times")
+            xyz[hit] = reskew(trajectory, xyz[hit], points.time_ns[hit], sweep.reference_ns)
+        xyz[hit] = tilt_up(xyz[hit], reading.elevation_bias_rad)
         return replace(points, xyz=xyz)
 
-    def span_ns(number: int, points: Points) -> tuple[int, int]:
-        return frames[number].start_ns, frames[number].end_ns
+    def span_ns(number: int, points: PointGrid) -> tuple[int, int]:
+        return sweeps[number].start_ns, sweeps[number].end_ns
 
     looked_at = np.unique(np.linspace(0, len(files) - 1, _LOOKED_AT).round().astype(int)).tolist()
-    notes = {"motion": "compensated" if plan.compensated else "raw"}
-    settings = replace(settings, metadata=settings.metadata | plan.metadata | notes)
+    notes = {"motion": "compensated" if reading.deskewed else "raw"}
+    settings = replace(settings, metadata=settings.metadata | reading.metadata | notes)
     return organised_source(path, settings, trajectory, len(files), load, span_ns, looked_at)
 
 
-def _settings(options: ReadOptions, sidecar: Sidecar | None, arrays: list[str]) -> tuple[Settings, Plan]:
+def _settings(options: ReadOptions, sidecar: Sidecar | None, arrays: list[str]) -> tuple[Settings, CloudReading]:
     if sidecar is not None:
-        return options.applied(sidecar.settings(arrays)), folder_plan(options, sidecar, "pcd-folder")
-    sensor = known_sensor(options.sensor)
+        return options.apply_to(sidecar.settings(arrays)), folder_reading(options, sidecar, "pcd-folder")
+    sensor = find_sensor(options.sensor)
     far = float("inf") if sensor is None else sensor.max_range_m
     settings = Settings(sensor=options.sensor or "", max_range_m=far, arrays=arrays)
     bias_rad = float(np.deg2rad(options.elevation_bias_deg or 0.0))
     pattern = None if sensor is None else sensor.config.pattern
-    plan = Plan(
+    reading = CloudReading(
         sensor,
         start_rad=float(np.deg2rad(getattr(pattern, "start_azimuth_deg", 0.0))),
         clockwise=pattern is None or pattern.turns == "clockwise",
-        compensated=bool(options.compensated),
+        deskewed=bool(options.deskewed),
         times_by_laser=True,
         elevation_bias_rad=bias_rad,
         recover=options.recover,
         metadata={"read_from": "pcd-folder"},
     )
-    return options.applied(settings), plan
+    return options.apply_to(settings), reading
 
 
-def _frames(
+def _sweep_times(
     path: Path, files: list[Path], trajectory: Trajectory, options: ReadOptions, sidecar: Sidecar | None
-) -> list[Frame]:
+) -> list[SweepTimes]:
     stamps = _stamps(path, files, trajectory)
     stuck = np.flatnonzero(np.diff(stamps) <= 0)
     if len(stuck):
@@ -130,11 +132,11 @@ def _frames(
         raise FileError(f"{files[later]}: its time is not later than that of {files[later - 1].name}")
     half_ns = int(0.5e9 / options.rate_hz) if options.rate_hz else 0
     spans = {} if sidecar is None else sidecar.spans_ns
-    frames: list[Frame] = []
+    sweeps: list[SweepTimes] = []
     for number, stamp in enumerate(map(int, stamps)):
         first, last = spans.get(str(number), (stamp - half_ns, stamp + half_ns))
-        frames.append(Frame(number, first, last, stamp))
-    return frames
+        sweeps.append(SweepTimes(number, first, last, stamp))
+    return sweeps
 
 
 def _stamps(path: Path, files: list[Path], trajectory: Trajectory) -> NDArray[np.int64]:
@@ -148,20 +150,17 @@ def _stamps(path: Path, files: list[Path], trajectory: Trajectory) -> NDArray[np
     return trajectory.time_ns
 
 
-def _cloud(file: PcdFile, start_ns: int) -> Cloud:
-    columns = named(file.columns, file.path)
+def _cloud(file: PcdFile, start_ns: int) -> SensorCloud:
+    columns = rename_columns(file.columns, file.path)
     points = np.stack([columns[axis].astype(np.float64) for axis in "xyz"], axis=1)
     intensity = columns["intensity"].astype(np.float32) if "intensity" in columns else None
     label = np.clip(columns["label"], 0, 65535).astype(np.uint16) if "label" in columns else None
     ring = np.clip(columns["ring"], 0, 65535).astype(np.uint16) if "ring" in columns else None
     n_left_out = file.height * file.width - len(points)
-    return Cloud(points, intensity, label, ring, point_times(columns, start_ns, file.path), n_left_out=n_left_out)
+    return SensorCloud(points, intensity, label, ring, point_times(columns, start_ns, file.path), n_left_out=n_left_out)
 
 
-# Write a log as a folder of PCD files, one per sweep in the frame of the sensor, with poses.tum and hedgerow.json.
-
-
-def log_sink(path: str | Path, trajectory: Trajectory | None) -> "PcdFolderWriter":
+def open_sink(path: str | Path, trajectory: Trajectory | None) -> "PcdFolderWriter":
     """Prepare to write a folder of PCD files."""
     return PcdFolderWriter(path, trajectory)
 
@@ -172,7 +171,7 @@ class PcdFolderWriter(FolderWriter):
     kind = "pcd-folder"
     names = ("*.pcd", "poses.tum")
 
-    def write_sweep(self, folder: Path, number: int, sweep: Log, cloud: FramedSweep) -> None:
+    def write_sweep(self, folder: Path, number: int, sweep: Log, cloud: DeskewedSweep) -> None:
         """Write one sweep."""
         hit = sweep.returns.hit
         columns: Columns = {axis: cloud.points[:, k] for k, axis in enumerate("xyz")}
@@ -187,4 +186,4 @@ class PcdFolderWriter(FolderWriter):
     def finish(self, folder: Path) -> None:
         """Write the poses."""
         trajectory = Trajectory.from_poses(np.array(self.times_ns, np.int64), self.poses)
-        tum.write_tum(trajectory, folder / "poses.tum")
+        write_tum(trajectory, folder / "poses.tum")

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import FileError
 from hedgerow.frames import Trajectory
-from hedgerow.io.formats import optional
+from hedgerow.io.formats import require_package
 from hedgerow.io.options import ReadOptions
-from hedgerow.io.points.columns import LOADING, MARK, CloudFile, CloudFileWriter, Columns
-from hedgerow.io.source import reading, require_memory, require_rows
+from hedgerow.io.points.columns import LOADING_FACTOR, MARK, CloudFile, CloudFileWriter, Columns
+from hedgerow.io.source import require_memory, require_rows, translate_errors
 
 _TYPES = {"f4": "float", "f8": "double", "u1": "uchar", "u2": "ushort", "i4": "int"}
 _BYTES = {
@@ -30,16 +30,16 @@ def open_log(path: str | Path, options: ReadOptions) -> CloudFile:
     """
     path = Path(path)
     text = _checked_header(path)
-    require_memory(path, int(LOADING * path.stat().st_size))
-    loader: Any = optional("trimesh.exchange.ply", "ply")
-    with reading(path, "a PLY file"), path.open("rb") as file:
+    require_memory(path, int(LOADING_FACTOR * path.stat().st_size))
+    loader: Any = require_package("trimesh.exchange.ply", "ply")
+    with translate_errors(path, "a PLY file"), path.open("rb") as file:
         vertex = loader.load_ply(file, skip_materials=True)["metadata"]["_ply_raw"]["vertex"]
         data = vertex["data"]
         columns: Columns = {name: np.asarray(data[name]).reshape(-1) for name in vertex["properties"]}
     return CloudFile(path, columns, text, options, "ply")
 
 
-def log_sink(path: str | Path, trajectory: Trajectory | None) -> "PlyWriter":
+def open_sink(path: str | Path, trajectory: Trajectory | None) -> "PlyWriter":
     """Prepare to write a PLY file; a trajectory is not needed, points have their viewpoints."""
     return PlyWriter(path)
 
@@ -57,7 +57,7 @@ class PlyWriter(CloudFileWriter):
 
 def _checked_header(path: Path) -> str | None:
     """Refuse a header that promises more points than the file can hold; return the line of Hedgerow in it, if any."""
-    with reading(path, "a PLY file"), path.open("rb") as file:
+    with translate_errors(path, "a PLY file"), path.open("rb") as file:
         head = file.read(_HEADER_BYTES)
     header, end, _ = head.partition(b"end_header")
     if not head.startswith(b"ply") or not end:

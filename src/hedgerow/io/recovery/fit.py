@@ -24,6 +24,8 @@ _TURN = 2 * np.pi
 _MIN_POINTS = 50  # of a laser, to fit it
 _KEPT = 0.85  # mean over lasers of how well the lattice is kept; uniform azimuths have 0.02
 _SHIFT_RAD = np.deg2rad(8.0)  # azimuths of two units' lasers differ by less than this
+_FALL_RAD = np.pi  # an azimuth that falls by more than half a turn has passed the seam
+_DISORDER = 0.05  # share of neighbours that may lie out of order
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -189,20 +191,13 @@ def _ordered(lasers: Lasers, order: NDArray[np.intp]) -> Lasers:
     return replace(lasers, **{name: getattr(lasers, name)[order] for name in names})
 
 
-# Which laser made which point, from the order of the points alone.
-#
-# KITTI's files hold one laser after the other, the highest first, each as one turn of growing azimuth: where the
-# azimuth falls back, the next laser begins. A laser that saw little can hide such a seam, and a laser that saw nothing
-# has none. So the seams are trusted only if there are as many as there are lasers and the elevations fall from one to
-# the next.
-
-
-_FALL_RAD = np.pi  # an azimuth that falls by more than half a turn has passed the seam
-_DISORDER = 0.05  # share of neighbours that may lie out of order
-
-
 def split_rings(points: NDArray[np.float64], n_rings: int) -> NDArray[np.int64] | None:
-    """Number the lasers of (N, 3) points in the sensor frame, in the order in which they are stored.
+    """Number the lasers of (N, 3) points in the sensor frame, from the order of the points alone.
+
+    KITTI's files hold one laser after the other, the highest first, each as one turn of growing azimuth: where the
+    azimuth falls back, the next laser begins. A laser that saw little can hide such a seam, and a laser that saw
+    nothing has none. So the seams are trusted only if there are as many as there are lasers and the elevations fall
+    from one to the next.
 
     Returns:
         (N,) from 0 to n_rings - 1, or None if the points are not stored laser by laser, or some laser has no points.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """ROS 1 bags, ROS 2 bags and MCAP files, read and written without ROS by the package rosbags.
 
-bag.py opens any of them, topic.py and grid.py turn PointCloud2 messages into points and firings, poses.py and poses.py
-say where the sensor was, open.py puts a log together, writer.py writes one.
+bag.py opens any of them, topic.py turns PointCloud2 messages into points and firings, poses.py says where the sensor
+was, open.py puts a log together, writer.py writes one; messages.py has the bytes of messages, for live output too.
 """

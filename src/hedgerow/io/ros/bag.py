@@ -14,12 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.errors import FileError, HedgerowError
+from hedgerow.io.ros.messages import TF_MESSAGE
 
+VELODYNE_SCAN = "velodyne_msgs/msg/VelodyneScan"
+OLD_TF_MESSAGE = "tf/msg/tfMessage"
 _MORE_TYPES = {
     "velodyne_msgs/msg/VelodynePacket": "time stamp\nuint8[1206] data\n",
-    "velodyne_msgs/msg/VelodyneScan": "std_msgs/Header header\nvelodyne_msgs/VelodynePacket[] packets\n",
-    "tf2_msgs/msg/TFMessage": "geometry_msgs/TransformStamped[] transforms\n",
-    "tf/msg/tfMessage": "geometry_msgs/TransformStamped[] transforms\n",
+    VELODYNE_SCAN: "std_msgs/Header header\nvelodyne_msgs/VelodynePacket[] packets\n",
+    TF_MESSAGE: "geometry_msgs/TransformStamped[] transforms\n",
+    OLD_TF_MESSAGE: "geometry_msgs/TransformStamped[] transforms\n",
 }
 
 
@@ -45,7 +48,7 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class MessageHeader:
     """The std_msgs/Header that a message begins with."""
 
     stamp_ns: int
@@ -103,7 +106,7 @@ class Bag:
             decode = types.deserialize_ros1 if self.is_ros1 else types.deserialize_cdr
             return decode(message.raw, message.kind)
 
-    def header(self, message: Message) -> Header:
+    def header(self, message: Message) -> MessageHeader:
         """Return the header of a message without decoding the rest.
 
         Raises:
@@ -114,7 +117,7 @@ class Bag:
             order = "<" if self.is_ros1 or raw[1] & 1 else ">"
             seconds, nanoseconds, length = struct.unpack_from(order + "III", raw, 4)
             text = raw[16 : 16 + length].rstrip(b"\0").decode()
-            return Header(seconds * 1_000_000_000 + nanoseconds, text.lstrip("/"))
+            return MessageHeader(seconds * 1_000_000_000 + nanoseconds, text.lstrip("/"))
 
     @contextmanager
     def _opened(self) -> Generator[Any]:

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of ROS 1 and ROS 2 as bytes: made for bags and for live output, and read as they come in live."""
+"""Messages of ROS 1 and ROS 2 as bytes: made for bags and for live output, and read as they come in live.
+
+Written clouds have the fields x y z intensity ring time in the layout of velodyne_pointcloud, 22 bytes a point, and
+after them a label if there is one. Clouds that are read may have any fields.
+"""
 
 import struct
 from collections.abc import Iterable, Sequence
@@ -14,6 +18,7 @@ from hedgerow.log import Log
 
 POINT_CLOUD2 = "sensor_msgs/msg/PointCloud2"
 TF_MESSAGE = "tf2_msgs/msg/TFMessage"
+ODOMETRY = "nav_msgs/msg/Odometry"
 POSE_STAMPED = "geometry_msgs/msg/PoseStamped"
 STRING = "std_msgs/msg/String"
 
@@ -23,11 +28,24 @@ _PLAIN_CDR = b"\x00\x00", b"\x00\x01"  # what such a message starts with, big-en
 
 Transform = tuple[int, str, str, NDArray[np.float64], NDArray[np.float64]]
 """Stamp [ns], parent, child, position, quaternion x y z w."""
+POINT = np.dtype(
+    [("x", "<f4"), ("y", "<f4"), ("z", "<f4"), ("intensity", "<f4"), ("ring", "<u2"), ("time", "<f4")]
+)  # fmt: skip
+"""One point in the layout of velodyne_pointcloud: place in the sensor frame [m], intensity as the sensor reports it,
+laser, time after the stamp [s]."""
+LABELLED = np.dtype([*POINT.descr, ("label", "<u2")])
+"""The same with a semantic class."""
+
+Field = tuple[str, int, int, int]
+"""A PointField: name, offset, number of its type, count."""
+_TYPES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 8: "f8", 9: "i8", 10: "u8"}
+_NUMBERS = {np.dtype(kind): number for number, kind in _TYPES.items()}
+_MAX_POINTS = 50_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cloud:
-    """A cloud as it came in."""
+class ReceivedCloud:
+    """A cloud as it came in live."""
 
     stamp_ns: int
     """Start of the sweep [ns]."""
@@ -134,7 +152,7 @@ class Messages:
         """Return what a message of ROS 2 consists of, in the text form (ros2msg) that clients are told."""
         return str(self._types.generate_msgdef(kind, ros_version=2)[0])
 
-    def read_cloud(self, data: bytes) -> Cloud:
+    def read_cloud(self, data: bytes) -> ReceivedCloud:
         """Read a PointCloud2 with any fields from CDR; its points look into `data`.
 
         Raises:
@@ -147,7 +165,7 @@ class Messages:
             points = rows_of(fields, message.data, shape, steps, message.is_bigendian).ravel()
         except InputError as error:
             raise InputError("PointCloud2", f"{error}") from None
-        return Cloud(_stamp_ns(message.header), message.header.frame_id, points)
+        return ReceivedCloud(stamp_ns(message.header.stamp), message.header.frame_id, points)
 
     def read_pose(self, data: bytes) -> tuple[list[float], list[float], int]:
         """Read a PoseStamped from CDR.
@@ -160,7 +178,7 @@ class Messages:
         """
         message = self._read(data, POSE_STAMPED)
         at, turn = message.pose.position, message.pose.orientation
-        return [at.x, at.y, at.z], [turn.x, turn.y, turn.z, turn.w], _stamp_ns(message.header)
+        return [at.x, at.y, at.z], [turn.x, turn.y, turn.z, turn.w], stamp_ns(message.header.stamp)
 
     def _read(self, data: bytes, kind: str) -> Any:
         name = kind.rpartition("/")[2]
@@ -191,27 +209,9 @@ class Messages:
         return self._types.types[kind](**values)
 
 
-def _stamp_ns(header: Any) -> int:
-    return int(header.stamp.sec) * _NS_PER_S + int(header.stamp.nanosec)
-
-
-# How the bytes of a PointCloud2 are laid out: in bags, and in what is sent live.
-#
-# Written clouds have the fields x y z intensity ring time in the layout of velodyne_pointcloud, 22 bytes a point, and
-# after them a label if there is one. What is read may have any fields.
-
-
-POINT = np.dtype(
-    [("x", "<f4"), ("y", "<f4"), ("z", "<f4"), ("intensity", "<f4"), ("ring", "<u2"), ("time", "<f4")]
-)  # fmt: skip
-"""One point: sensor frame [m], as the sensor reports it, laser, after the stamp [s]."""
-LABELLED = np.dtype([*POINT.descr, ("label", "<u2")])
-
-Field = tuple[str, int, int, int]
-"""A PointField: name, offset, number of its type, count."""
-_TYPES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 8: "f8", 9: "i8", 10: "u8"}
-_NUMBERS = {np.dtype(kind): number for number, kind in _TYPES.items()}
-_MAX_POINTS = 50_000_000
+def stamp_ns(stamp: Any) -> int:
+    """Return a builtin_interfaces/Time in nanoseconds."""
+    return int(stamp.sec) * _NS_PER_S + int(stamp.nanosec)
 
 
 def point_rows(

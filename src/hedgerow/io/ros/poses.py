@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the sensor was: TF, an odometry or pose topic of the bag, a trajectory file, or nowhere but here.
 
-TF comes first, since it says where the sensor sits. Without a way from the sensor to a frame that stands still, the
-only odometry topic is taken, then the only topic of poses; where there are several, the user has to choose.
+TF comes first, since it says where the sensor sits. Where it does not lead from the sensor to a frame that stands
+still, the only odometry topic is taken, then the only topic of poses; where there are several, the user has to choose.
+
+`Transforms` is the tree of /tf and /tf_static. As in tf2, a frame has one parent, transforms may arrive in any order,
+and between two of them motion is even. Unlike there, nothing is forgotten after ten seconds.
 """
 
 from array import array
@@ -15,18 +18,14 @@ from numpy.typing import NDArray
 from hedgerow.base import rotation
 from hedgerow.errors import FileError, InputError
 from hedgerow.frames import Pose, Trajectory
-from hedgerow.io.beams.firings import chosen_trajectory
+from hedgerow.io.beams.firings import require_trajectory
 from hedgerow.io.options import ReadOptions
-from hedgerow.io.ros.bag import Bag, Message
-
-# Transforms: what /tf and /tf_static say, and the path of one frame in another that follows from it.
-#
-# As in tf2, a frame has one parent, transforms may arrive in any order, and between two of them motion is even. Unlike
-# there, nothing is forgotten after ten seconds.
-
+from hedgerow.io.ros.bag import OLD_TF_MESSAGE, Bag, Message
+from hedgerow.io.ros.messages import ODOMETRY, POSE_STAMPED, TF_MESSAGE, stamp_ns
 
 MAP_FRAMES = ("map", "odom", "world")
 """Frames that stand still, best first."""
+_POSES = (POSE_STAMPED, "geometry_msgs/msg/PoseWithCovarianceStamped")
 
 
 @dataclass(slots=True)
@@ -83,8 +82,7 @@ class Transforms:
             if link.parent != parent:
                 link.other_parent = parent
                 continue
-            stamp = each.header.stamp
-            link.add(stamp.sec * 1_000_000_000 + stamp.nanosec, each.transform.translation, each.transform.rotation)
+            link.add(stamp_ns(each.header.stamp), each.transform.translation, each.transform.rotation)
 
     def above(self, frame: str) -> list[str]:
         """Return a frame and all above it, upwards.
@@ -125,7 +123,7 @@ class Transforms:
         """Return T_root_frame: a trajectory, or a pose if nothing between them moves.
 
         Raises:
-            FileError: a transform is none, or those on the way share no time.
+            FileError: a transform is none, or those between the frames share no time.
         """
         chain: list[str] = []
         while frame != root:
@@ -158,18 +156,9 @@ def _common_times(name: str, parts: list[Trajectory]) -> NDArray[np.int64]:
     return every
 
 
-# Where the sensor was: TF, an odometry or pose topic of the bag, a trajectory file, or nowhere but here.
-
-
-TF = "tf2_msgs/msg/TFMessage"
-ODOMETRY = "nav_msgs/msg/Odometry"
-POSES = ("geometry_msgs/msg/PoseStamped", "geometry_msgs/msg/PoseWithCovarianceStamped")
-_OLD_TF = "tf/msg/tfMessage"
-
-
 @dataclass(slots=True)
 class _Path:
-    """Poses of one topic."""
+    """The poses of one topic."""
 
     child: str
     """Frame that they are of; empty if the topic does not say."""
@@ -188,7 +177,7 @@ class PoseSource:
         self._bag, self._options = bag, options
         self._transforms = Transforms(str(bag.path))
         self._paths: dict[str, _Path] = {}
-        self._tf_topics = [topic.name for topic in bag.of_kind(TF, _OLD_TF)]
+        self._tf_topics = [topic.name for topic in bag.of_kind(TF_MESSAGE, OLD_TF_MESSAGE)]
         given = options.trajectory is not None or options.static
         self._pose_topics = [] if given else _pose_topics(bag, options.pose_topic)
         if given:
@@ -213,14 +202,14 @@ class PoseSource:
         child = getattr(content, "child_frame_id", "").lstrip("/")
         path = self._paths.setdefault(message.topic, _Path(child))
         pose = content.pose.pose if hasattr(content.pose, "pose") else content.pose
-        stamp_ns = content.header.stamp.sec * 1_000_000_000 + content.header.stamp.nanosec
+        at_ns = stamp_ns(content.header.stamp)
         before = path.link.stamps_ns
-        if len(before) and stamp_ns < before[-1]:
+        if len(before) and at_ns < before[-1]:
             raise FileError(
-                f"{self._bag.path}: the stamps of {message.topic} go back by {(before[-1] - stamp_ns) / 1e9:.3f} s at "
-                f"{stamp_ns} ns; sort or cut the bag"
+                f"{self._bag.path}: the stamps of {message.topic} go back by {(before[-1] - at_ns) / 1e9:.3f} s at "
+                f"{at_ns} ns; sort or cut the bag"
             )
-        path.link.add(stamp_ns, pose.position, pose.orientation)
+        path.link.add(at_ns, pose.position, pose.orientation)
 
     def trajectory(self, frame: str, start_ns: int, end_ns: int) -> Trajectory:
         """Return T_map_sensor.
@@ -234,7 +223,7 @@ class PoseSource:
         """
         if self._options.trajectory is not None or self._options.static:
             self.notes["poses"] = "standing still" if self._options.static else "trajectory"
-            return chosen_trajectory(self._bag.path, self._options, start_ns, end_ns)
+            return require_trajectory(self._bag.path, self._options, start_ns, end_ns)
         wanted = self._options.pose_topic
         if wanted is None or wanted in self._tf_topics:
             root = self._transforms.root(frame, self._options.map_frame)
@@ -282,10 +271,10 @@ class PoseSource:
 
 
 def _pose_topics(bag: Bag, wanted: str | None) -> list[str]:
-    found = [topic.name for topic in bag.of_kind(ODOMETRY, *POSES)]
+    found = [topic.name for topic in bag.of_kind(ODOMETRY, *_POSES)]
     if wanted is None or wanted in found:
         return found if wanted is None else [wanted]
-    if wanted in bag.topics and bag.topics[wanted].kind in (TF, _OLD_TF):
+    if wanted in bag.topics and bag.topics[wanted].kind in (TF_MESSAGE, OLD_TF_MESSAGE):
         return []
     listed = ", ".join(found) or "none"
     raise FileError(f"{bag.path}: {wanted} is no topic of odometry or poses with messages; there are: {listed}")

@@ -14,16 +14,20 @@ from numpy.typing import NDArray
 from hedgerow.errors import FileError, InputError
 from hedgerow.io.beams.firings import Firings
 from hedgerow.io.beams.motion import times_of
-from hedgerow.io.beams.organised import Points
+from hedgerow.io.beams.organised import PointGrid
 from hedgerow.io.ros.bag import Bag, Message
 from hedgerow.io.ros.messages import rows_of
 
-CLOUD = "sensor_msgs/msg/PointCloud2"
 NO_RETURN = "/no_return"
 """Ends the name of the topic with missing returns."""
 _SKIP_NS = 5_000_000_000  # farther ahead, the bag is opened anew rather than read through
 _SAME_RAD = 0.015  # returns of one pulse point the same way, but for the few millimetres between axis and lens
 _MOST_RETURNS = 3
+# What drivers call the fields.
+_INTENSITY = ("intensity", "reflectivity", "intensities", "i")
+_RING = ("ring", "channel", "laser_id", "laser", "line")
+_TIME = ("time", "t", "timestamp", "time_stamp", "timestamps", "offset_time", "time_offset_ns", "stamp")
+_LABEL = ("label", "semantic", "class")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,7 @@ class CloudTopic:
             )
         self.entries.append(Entry(message.bag_ns, stamp_ns))
 
-    def points(self, number: int) -> Points:
+    def points(self, number: int) -> PointGrid:
         """Return the points of a cloud.
 
         Raises:
@@ -78,14 +82,14 @@ class CloudTopic:
         """
         return self._read(number)[self.name]
 
-    def both(self, number: int) -> tuple[Points, Points | None]:
+    def both(self, number: int) -> tuple[PointGrid, PointGrid | None]:
         """Return the points of a cloud and, if there is such a topic, the directions of missing returns."""
         found = self._read(number)
         return found[self.name], found.get(self.misses or "")
 
-    def _read(self, number: int) -> dict[str, Points]:
+    def _read(self, number: int) -> dict[str, PointGrid]:
         entry = self.entries[number]
-        found: dict[str, Points] = {}
+        found: dict[str, PointGrid] = {}
         for message in self._at(entry.bag_ns):
             stamp_ns = self._stamp_ns(message)
             if stamp_ns == entry.stamp_ns:
@@ -115,7 +119,7 @@ class CloudTopic:
         return f"{self._bag.path}, {self.name}, cloud {number}"
 
 
-def pulses_of(points: Points, misses: Points | None, n_returns: int) -> Firings:
+def pulses_of(points: PointGrid, misses: PointGrid | None, n_returns: int) -> Firings:
     """Return a pulse for each point; points of one ring and one time are returns of one pulse.
 
     Args:
@@ -147,7 +151,7 @@ def pulses_of(points: Points, misses: Points | None, n_returns: int) -> Firings:
     return firings if misses is None else _with_misses(firings, misses)
 
 
-def returns_per_pulse(points: Points) -> int:
+def returns_per_pulse(points: PointGrid) -> int:
     """Tell how many returns a pulse of this cloud has, by points that share ring, time and direction; else 1."""
     if points.ring is None or points.time_ns is None:
         return 1
@@ -179,7 +183,7 @@ def _grouped(
     return pulse, slot
 
 
-def _with_misses(firings: Firings, misses: Points) -> Firings:
+def _with_misses(firings: Firings, misses: PointGrid) -> Firings:
     there = misses.hit
     xyz = misses.xyz[there]
     n, n_returns = len(xyz), firings.range_m.shape[1]
@@ -205,18 +209,7 @@ def _of(values: NDArray[Any] | None, chosen: NDArray[np.bool_], dtype: Any) -> N
     return np.zeros(int(chosen.sum()), dtype) if values is None else values[chosen]
 
 
-# The fields of PointCloud2 messages, in the ways that drivers name them.
-#
-# What their times count is told by point_times.py.
-
-
-_INTENSITY = ("intensity", "reflectivity", "intensities", "i")
-_RING = ("ring", "channel", "laser_id", "laser", "line")
-_TIME = ("time", "t", "timestamp", "time_stamp", "timestamps", "offset_time", "time_offset_ns", "stamp")
-_LABEL = ("label", "semantic", "class")
-
-
-def points_of(message: Any, stamp_ns: int, where: str) -> Points:
+def points_of(message: Any, stamp_ns: int, where: str) -> PointGrid:
     """Take the fields out of a PointCloud2 message.
 
     Args:
@@ -233,7 +226,7 @@ def points_of(message: Any, stamp_ns: int, where: str) -> Points:
         raise FileError(f"{where}: the cloud has no fields x, y, z (has {', '.join(names) or 'none'})")
     with np.errstate(all="ignore"):
         xyz = np.stack([rows[axis].astype(np.float64) for axis in "xyz"], axis=-1)
-        return Points(
+        return PointGrid(
             xyz,
             _first(rows, _INTENSITY, np.float32),
             _first(rows, _RING, np.int64),

@@ -20,15 +20,13 @@ from numpy.typing import NDArray
 
 from hedgerow.base import rotation
 from hedgerow.base.atomic import atomic_file
-from hedgerow.base.columns import require_agreement
 from hedgerow.errors import FileError, InputError
 from hedgerow.frames import Trajectory
 from hedgerow.io.points.columns import header_text
 from hedgerow.io.ros.bag import typestore
-from hedgerow.io.ros.messages import STRING, Messages, cloud_rows
-from hedgerow.io.ros.poses import TF
-from hedgerow.io.ros.topic import CLOUD, NO_RETURN
-from hedgerow.io.source import LogSink
+from hedgerow.io.ros.messages import POINT_CLOUD2, STRING, TF_MESSAGE, Messages, cloud_rows
+from hedgerow.io.ros.topic import NO_RETURN
+from hedgerow.io.source import LogSink, require_same_settings
 from hedgerow.log import Log
 
 POINTS = "/points"
@@ -38,7 +36,7 @@ _KNOTS = 50  # poses in a sweep that are taken from the origins of its pulses
 _LATEST_NS = 2**31 * 1_000_000_000  # ROS 2 counts seconds in 31 bits
 
 
-def log_sink(path: str | Path, trajectory: Trajectory | None) -> "BagWriter":
+def open_sink(path: str | Path, trajectory: Trajectory | None) -> "BagWriter":
     """Prepare to write a bag; the suffix .bag makes one of ROS 1."""
     return BagWriter(path, trajectory)
 
@@ -75,7 +73,7 @@ class BagWriter(LogSink):
             self._like = log[:0]
             self._begin(log)
         if self._like is not None:
-            require_agreement([self._like, log], ["sensor", "min_range_m", "max_range_m", "map_origin_m"])
+            require_same_settings(self._like, log)
         for _, sweep in log.iter_sweeps():
             self._sweep(sweep)
 
@@ -83,10 +81,10 @@ class BagWriter(LogSink):
         """Write what comes before the first sweep."""
         start_ns = self._checked_times(log)[0]
         for topic, kind in (
-            (POINTS, CLOUD),
-            (POINTS + NO_RETURN, CLOUD),
-            ("/tf", TF),
-            ("/tf_static", TF),
+            (POINTS, POINT_CLOUD2),
+            (POINTS + NO_RETURN, POINT_CLOUD2),
+            ("/tf", TF_MESSAGE),
+            ("/tf_static", TF_MESSAGE),
             (ABOUT, STRING),
         ):
             self._connections[topic] = self._writer.add_connection(topic, kind, typestore=typestore(self._is_ros1))
