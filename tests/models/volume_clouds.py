@@ -37,18 +37,18 @@ def random_log(rng, n, n_returns=2, spread_m=1.5):
     )
 
 
-def parts_of(*logs):
+def chunks_of(*logs):
     """A log source of these partitions."""
     return lambda: iter(logs)
 
 
 NONE = np.zeros((0, 3))
 REFUSALS = {
-    "no parts": (parts_of(), "log: has no beams.*select"),
-    "no beams": (parts_of(Log.from_arrays(origins=NONE, directions=NONE, ranges=[])), "log: has no beams.*select"),
-    "no returns": (parts_of(Log.from_arrays(**NOWHERE)), "log: none of its 1 beams has a return.*range limits"),
+    "no parts": (chunks_of(), "log: has no beams.*select"),
+    "no beams": (chunks_of(Log.from_arrays(origins=NONE, directions=NONE, ranges=[])), "log: has no beams.*select"),
+    "no returns": (chunks_of(Log.from_arrays(**NOWHERE)), "log: none of its 1 beams has a return.*range limits"),
     "two maps": (
-        parts_of(log_of_points(np.zeros((9, 3))), log_of_points(np.ones((9, 3)), map_origin_m=(1, 0, 0))),
+        chunks_of(log_of_points(np.zeros((9, 3))), log_of_points(np.ones((9, 3)), map_origin_m=(1, 0, 0))),
         "map_origin_m: differs",
     ),
 }

@@ -69,7 +69,9 @@ def _moved(gaussians: Gaussians, rows: NDArray[np.intp], step: NDArray[np.float6
     return replace(gaussians, mean_m=mean_m, covariance_m2=covariance_m2, stop=stop)
 
 
-def prior_slope(gaussians: Gaussians, prior_m2: NDArray[np.float64], count: NDArray[np.float64]) -> NDArray[np.float64]:
+def prior_gradient(
+    gaussians: Gaussians, prior_m2: NDArray[np.float64], count: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Return the (N, 10) gradient of -log of the prior on shapes: that of `count` points with covariance `prior_m2`.
 
     Args:

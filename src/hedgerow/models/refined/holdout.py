@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import InputError
 from hedgerow.log import Log
-from hedgerow.models.steps.log_parts import Parts
+from hedgerow.models.steps.log_chunks import LogChunks
 
 Meter = Callable[[str], Callable[[int], object] | None]
 """Called with the name of a stage; returns what to call with the number of beams done, or None if nobody watches."""
@@ -29,7 +29,7 @@ def no_meter(stage: str) -> None:
 class SplitLog:
     """A log whose sweeps are either for training or held out."""
 
-    parts: Parts
+    chunks: LogChunks
     held_out_sweeps: NDArray[np.int32]
     """Numbers of the held-out sweeps; none: every sweep is for both training and validation."""
     n_training: int
@@ -81,7 +81,7 @@ class SplitLog:
 
     def _chunks(self) -> Iterator[tuple[Log, Log]]:
         """Give each chunk as its training beams and its held-out beams; either may be empty."""
-        for log in self.parts():
+        for log in self.chunks():
             if len(self.held_out_sweeps) == 0:
                 yield log, log
                 continue
@@ -99,14 +99,14 @@ def _n_beams(training: Log, held_out: Log) -> int:
     return len(training) if held_out is training else len(training) + len(held_out)
 
 
-def hold_out(parts: Parts, every: int, meter: Meter = no_meter) -> SplitLog:
+def hold_out(chunks: LogChunks, every: int, meter: Meter = no_meter) -> SplitLog:
     """Hold out every n-th sweep of a log, by order of their numbers; of fewer than n sweeps the last.
 
     A single sweep is both trained on and validated with: held-out beams would tell nothing, since their neighbours tell
     their ranges, and a held-out sector would not be learned.
 
     Args:
-        parts: gives the log's partitions.
+        chunks: of the log.
         every: n.
         meter: reports progress.
 
@@ -116,16 +116,16 @@ def hold_out(parts: Parts, every: int, meter: Meter = no_meter) -> SplitLog:
     found: set[int] = set()
     returned: set[int] = set()
     farthest_m = 0.0
-    for log in parts():
+    for log in chunks():
         hit = np.isfinite(log.returns.first_m)
         found.update(np.unique(log.beams.sweep).tolist())
         returned.update(np.unique(log.beams.sweep[hit]).tolist())
         farthest_m = max(farthest_m, float(log.returns.first_m.max(initial=0.0, where=hit)))
     if len(found) < 2:
-        return SplitLog(parts, np.zeros(0, dtype=np.int32), 1, farthest_m + 1.0, meter)
+        return SplitLog(chunks, np.zeros(0, dtype=np.int32), 1, farthest_m + 1.0, meter)
     sweeps = np.array(sorted(found), dtype=np.int32)
     every = min(every, len(sweeps))
     held_out = sweeps[every - 1 :: every]
     if returned <= set(held_out.tolist()):
         raise InputError("log", "nothing returned in the sweeps that are not held out; there is nothing to learn from")
-    return SplitLog(parts, held_out, len(sweeps) - len(held_out), farthest_m + 1.0, meter)
+    return SplitLog(chunks, held_out, len(sweeps) - len(held_out), farthest_m + 1.0, meter)

@@ -23,10 +23,9 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from hedgerow.base.parameters import NotNegative, Parameters, Positive
-from hedgerow.base.progress import Stages
 from hedgerow.errors import InputError
 from hedgerow.models.refined.densify import densify
-from hedgerow.models.refined.descent import Adam, prior_slope
+from hedgerow.models.refined.descent import Adam, prior_gradient
 from hedgerow.models.refined.holdout import SplitLog, hold_out
 from hedgerow.models.refined.prior import Neighbourhoods, PriorParameters
 from hedgerow.models.refined.rounds import (
@@ -39,9 +38,8 @@ from hedgerow.models.refined.rounds import (
     prune,
     split,
 )
-from hedgerow.models.refined.score import CostEvaluator, CostWeights, RayModel, Score, score_gaussians
-from hedgerow.models.steps.log_parts import Parts, Survey
-from hedgerow.models.steps.permeability import count
+from hedgerow.models.refined.score import LossEvaluator, LossWeights, RayModel, Score, score_gaussians
+from hedgerow.models.steps.log_chunks import LearningTask
 from hedgerow.models.topdown import TopdownParameters, learn_topdown
 from hedgerow.models.voxel import VoxelParameters, learn_voxel
 from hedgerow.world.elements import Gaussians, Law
@@ -69,7 +67,7 @@ class RefinedParameters(Parameters):
     """Size of the first descent steps of means and shapes, in standard deviations of the element; later ones shrink."""
     stop_learning_rate: Annotated[float, Field(gt=0, le=1)] = 0.2
     """Size of the first descent steps of the logarithm of what stops beams: the optical depth, or the extinction."""
-    weights: CostWeights = CostWeights()
+    weights: LossWeights = LossWeights()
     """Costs of the faults of a simulation, besides an unlikely range."""
     budget: Annotated[int, Field(ge=1)] | None = None
     """Maximum number of elements; None: as many as the start has."""
@@ -101,48 +99,38 @@ class RefinedParameters(Parameters):
     validated with the beams that it is trained on."""
 
 
-def learn_refined(parts: Parts, parameters: RefinedParameters, *, survey: Survey, stages: Stages) -> Gaussians:
+def learn_refined(task: LearningTask, parameters: RefinedParameters) -> tuple[Gaussians]:
     """Learn Gaussians from the beams of a log.
 
-    Ctrl-C ends the training early; the result is then the best state so far, by held-out cost.
-
-    Args:
-        parts: gives the log's partitions, map frame.
-        parameters: see there.
-        survey: range limits of the log.
-        stages: reports progress.
+    Ctrl-C ends the training early; the result is then the best state so far, by held-out loss.
 
     Raises:
         InputError: a start that cannot be refined, or a log that cannot be learned from; says why.
         FileError: the start is no saved world.
     """
-    log = hold_out(parts, parameters.held_out_every, stages.meter)
+    log, summary = hold_out(task.chunks, parameters.held_out_every, task.start), task.summary
     rays = RayModel(
-        min_range_m=survey.min_range_m,
-        max_range_m=survey.max_range_m if isfinite(survey.max_range_m) else log.beyond_m,
+        min_range_m=summary.min_range_m,
+        max_range_m=summary.max_range_m if isfinite(summary.max_range_m) else log.beyond_m,
         outlier_share=parameters.outlier_share,
     )
     trainer = Trainer(log, rays, parameters)
-    best = trainer.train(learn_start(log.training, parameters, survey, stages))
+    best = trainer.train(learn_start(replace(task, chunks=log.training), parameters))
     if len(log.held_out_sweeps) == 0 or trainer.interrupted:
-        return best.gaussians
+        return (best.gaussians,)
     with suppress(KeyboardInterrupt):  # the best state is a world already
-        stages.prefix = "all sweeps: "
-        return trainer.train_on_all_sweeps(learn_start(parts, parameters, survey, stages), best).gaussians
-    return best.gaussians
+        task.stages.prefix = "all sweeps: "
+        return (trainer.train_on_all_sweeps(learn_start(task, parameters), best).gaussians,)
+    return (best.gaussians,)
 
 
-def learn_start(parts: Parts, parameters: RefinedParameters, survey: Survey, stages: Stages) -> Gaussians:
+def learn_start(task: LearningTask, parameters: RefinedParameters) -> Gaussians:
     """Return the Gaussians that training starts from: a voxel or topdown world of the log, or a saved one."""
     if parameters.start == "voxel":
-        solid = learn_voxel(parts, parameters.voxel, progress=stages.meter("summing up voxels"))
-    elif parameters.start == "topdown":
-        solid = learn_topdown(parts, parameters.topdown, progress=stages.meter("clustering"))
-    else:
-        return load_start(parameters.start)
-    meter = stages.meter("counting hits and passes")
-    counts = count(parts, (solid,), max_range_m=survey.max_range_m, progress=meter)
-    return replace(solid, stop=counts.permeability(0, 0))[counts.hits > 0]  # what was never hit is not there
+        return learn_voxel(task, parameters.voxel)[0]
+    if parameters.start == "topdown":
+        return learn_topdown(task, parameters.topdown)[0]
+    return load_start(parameters.start)
 
 
 def load_start(path: str | Path) -> Gaussians:
@@ -237,7 +225,7 @@ class Trainer:
         return score_gaussians(gaussians, chunks, self.rays, self.parameters.weights)
 
     def _better(self, one: Candidate, other: Candidate) -> Candidate:
-        return min(one, other, key=lambda each: each.score.cost(self.parameters.weights))
+        return min(one, other, key=lambda each: each.score.loss(self.parameters.weights))
 
     @contextmanager
     def _until_interrupted(self) -> Generator[None]:
@@ -259,7 +247,7 @@ class Trainer:
         half = self._fit(start, 0.5)
         yield half
         full = self._fit(start, 1.0)
-        if half.score.cost(own.weights) - full.score.cost(own.weights) > own.min_gain_nat:
+        if half.score.loss(own.weights) - full.score.loss(own.weights) > own.min_gain_nat:
             yield full
 
     def _fit(self, start: Gaussians, budget_share: float) -> Candidate:
@@ -314,11 +302,11 @@ class Trainer:
             for sweep in self.log.training_sweeps(f"epoch {epoch} of {epochs}{self._status}"):
                 if self.log.n_sweeps == 1:  # nothing else tells what is between its beams
                     sweep = densify(sweep, np.random.default_rng((epoch, step)))
-                gradient, _ = CostEvaluator(gaussians, self.rays, own.weights).evaluate(sweep)
+                gradient, _ = LossEvaluator(gaussians, self.rays, own.weights).evaluate(sweep)
                 slope = gradient.slope
                 if prior is not None:
                     weight = prior.count * _share(gradient.hits, last_hits)
-                    slope += prior_slope(gaussians, prior.covariance_m2, weight)
+                    slope += prior_gradient(gaussians, prior.covariance_m2, weight)
                 gaussians = adam.step(gaussians, slope, np.sqrt(max(1 - step / (epochs * n_steps), 0)))
                 hits, step = hits + gradient.hits, step + 1
             if epoch % every == 0 or epoch == epochs:

@@ -48,7 +48,7 @@ class RayModel:
         )
 
 
-class CostWeights(Parameters):
+class LossWeights(Parameters):
     """What each fault of a simulation costs, in nats added to -log L; all 0: likelihood alone."""
 
     error_nat_per_m: NotNegative = 1.0
@@ -129,7 +129,7 @@ class Score:
         found = f"{self.hits_found:.1%} of hits, {self.misses_found:.1%} of misses found"
         return f"held-out -log L {self.nll:.3f}, {found}"
 
-    def cost(self, weights: CostWeights) -> float:
+    def loss(self, weights: LossWeights) -> float:
         """Return the mean cost of a beam, lower is better [nat]."""
         lost = self.n_hits - self.found_hits / _STEPS
         false = self.n_misses - self.found_misses / _STEPS
@@ -158,10 +158,10 @@ class Gradient:
         return self.table[:, _core.QualitySum.hits] / _core.FIXED_POINT
 
 
-class CostEvaluator:
+class LossEvaluator:
     """Scores logs against Gaussians, with the gradient of the cost."""
 
-    def __init__(self, gaussians: Gaussians, rays: RayModel, weights: CostWeights) -> None:
+    def __init__(self, gaussians: Gaussians, rays: RayModel, weights: LossWeights) -> None:
         """Build the scene once."""
         self.rays, self.weights = rays, weights
         self._scene = scene_of((gaussians,))
@@ -187,9 +187,9 @@ class CostEvaluator:
         return Gradient(table), Score.of(per_beam, log)
 
 
-def score_gaussians(gaussians: Gaussians, chunks: Iterable[Log], rays: RayModel, weights: CostWeights) -> Score:
+def score_gaussians(gaussians: Gaussians, chunks: Iterable[Log], rays: RayModel, weights: LossWeights) -> Score:
     """Return the score of Gaussians over all chunks of a log."""
-    evaluator, score = CostEvaluator(gaussians, rays, weights), Score()
+    evaluator, score = LossEvaluator(gaussians, rays, weights), Score()
     for chunk in chunks:
         score += evaluator.evaluate(chunk)[1]
     return score

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from hedgerow.base.progress import counted
 from hedgerow.log import Log
-from hedgerow.models.steps.log_parts import Parts
+from hedgerow.models.steps.log_chunks import LogChunks
 from hedgerow.world.elements import Triangles
 from hedgerow.world.scene import Scene
 from hedgerow.world.surface_noise import SurfaceNoise
@@ -81,7 +81,7 @@ class Residuals:
 
 
 def fit_noise(
-    parts: Parts,
+    chunks: LogChunks,
     triangles: Triangles,
     *,
     max_bend_rad: float = np.radians(10),
@@ -90,14 +90,14 @@ def fit_noise(
     """Fit the range noise of a surface.
 
     Args:
-        parts: the log, in partitions.
+        chunks: of the log.
         triangles: the surface learned from it.
         max_bend_rad: residuals count on triangles that `is_flat` with this bend; all of them if those are too few.
         progress: called with the number of beams done.
     """
     on_flat, everywhere = Residuals(), Residuals()
     scene, flat = _slope_scene(triangles), is_flat(triangles, max_bend_rad)
-    for log in counted(parts(), progress):
+    for log in counted(chunks(), progress):
         for start in range(0, len(log), _CHUNK):
             slope, residual_m, element = _nearest(scene, log[start : start + _CHUNK])
             everywhere.add(slope, residual_m)
