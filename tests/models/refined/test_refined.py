@@ -136,7 +136,7 @@ def test_an_interrupted_world_goes_on_and_gets_better(log, test_log, tmp_path):
         if stage.startswith("epoch 1") and done == 0:
             raise KeyboardInterrupt
 
-    own = {"budget": 150, "min_steps": 40}
+    own: dict[str, Any] = {"budget": 150, "min_steps": 40}
     half = hr.learn(log, "refined", **own, progress=interrupt)
     half.save(tmp_path / "half.world")
     whole = hr.learn(log, "refined", **own, start=str(tmp_path / "half.world"))
