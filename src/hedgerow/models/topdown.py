@@ -36,7 +36,7 @@ from hedgerow.models.steps.permeability import CountParameters, count_permeabili
 from hedgerow.world.elements import Gaussians
 
 _SAMPLE_PER_CLUSTER = 20
-_CELLS = 1 << 32  # roots of cells are numbered from here, those of the cuts between cells from 1, one piece is 0
+_CELLS = 1 << 32  # roots of cells are numbered from here, those of the cuts between cells from 1, a whole cloud is 0
 
 
 class TopdownParameters(StrictParameters, CountParameters):

@@ -167,7 +167,7 @@ def test_ctrl_c_keeps_the_best_so_far(log, when):
         if stage.startswith(when):
             raise KeyboardInterrupt
 
-    trainer = Trainer(replace(held, meter=interrupt), RAYS, own)
+    trainer = Trainer(replace(held, start=interrupt), RAYS, own)
     stopped = trainer.train(start)
     assert stages[-1].startswith(when)
     before = trainer._validate(start, "").loss(own.weights)
@@ -186,7 +186,7 @@ def test_ctrl_c_while_the_whole_budget_is_tried_goes_on_with_the_half(log):
         if stage.startswith("round") and f"with {len(start):,} elements" in stage:
             raise KeyboardInterrupt
 
-    result = Trainer(replace(held, meter=interrupt), RAYS, own).train(start).gaussians
+    result = Trainer(replace(held, start=interrupt), RAYS, own).train(start).gaussians
     assert any(stage.startswith("epoch 1") for stage in stages)
     assert len(result) <= (len(start) + 1) // 2
 

@@ -114,9 +114,9 @@ def stepped(gaussians, v, shape, s):
 
 @LAWS
 @pytest.mark.parametrize("kind", ["mean", "shape", "stop"])
-def test_slopes_are_differences_of_the_slow_loss(kind, law):
+def test_gradients_are_differences_of_the_slow_loss(kind, law):
     gaussians, log = some_gaussians(law), some_log(400)
-    slope = LossEvaluator(gaussians, MODEL, WEIGHTS).evaluate(log)[0].slope
+    slope = LossEvaluator(gaussians, MODEL, WEIGHTS).evaluate(log)[0].values
     rng = np.random.default_rng(2)
     for element in range(0, 12, 3):
         v, shape, s = np.zeros((12, 3)), np.zeros((12, 3, 3)), np.zeros(12)
@@ -145,7 +145,7 @@ def test_threads_and_partitions_do_not_change_a_bit():
     assert evaluator.evaluate(log[:0])[1] == Score()
 
 
-def test_the_slope_of_the_prior_is_that_of_its_density():
+def test_the_gradient_of_the_prior_is_that_of_its_density():
     gaussians = some_gaussians()
     prior_m2, count = np.tile(np.diag([0.01, 0.02, 0.05]), (12, 1, 1)), np.linspace(0, 11, 12)
 
@@ -174,7 +174,7 @@ def test_descent_lowers_the_loss_and_leaves_what_it_does_not_see():
     for number in range(30):
         gradient, score = LossEvaluator(gaussians, MODEL, WEIGHTS).evaluate(log)
         losses.append(score.loss(WEIGHTS))
-        gaussians = adam.step(gaussians, gradient.slope, np.sqrt(1 - number / 30))
+        gaussians = adam.step(gaussians, gradient.values, np.sqrt(1 - number / 30))
     _, truth = LossEvaluator(true, MODEL, WEIGHTS).evaluate(log)
     assert losses[-1] < losses[0] - 0.5
     assert losses[-1] < truth.loss(WEIGHTS) + 0.01  # the truth need not have the least loss on these very beams

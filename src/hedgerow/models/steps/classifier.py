@@ -6,7 +6,7 @@ lie: 0 on a plane or a line, 1/3 in a ball. A bilateral filter smooths these sco
 hedge into the ground, and a threshold decides. Points are first thinned to one per voxel, so that neither range nor
 a parked sensor changes what a neighbourhood looks like.
 
-The hybrid world learns its triangles from the surface and its Gaussians from the volume. Called a volume, a piece of
+The hybrid model learns its triangles from the surface and its Gaussians from the volume. Called a volume, a patch of
 road only costs memory; called a surface, grass becomes a wall. So what is in doubt is a volume.
 
 Equations: docs/models.md §12.
@@ -51,30 +51,30 @@ _SHIPPED = _read_defaults()
 
 
 class ClassifierParameters(Parameters):
-    """How surface and volume are told apart; the file of the defaults says what those were trained on."""
+    """Parameters of the classifier of surface and volume; classifier_defaults.toml says what they were trained on."""
 
     voxel_m: Positive = _SHIPPED["voxel_m"]
-    """Points in one voxel of this side count as one, at their mean."""
+    """Points are first thinned to one per voxel of this side, at their mean."""
     radius_m: Positive = _SHIPPED["radius_m"]
-    """The shape of what lies within it is the point's score (d in Browning 2012)."""
+    """Radius of the neighbourhood whose shape is a point's score (d in Browning 2012)."""
     default_score: Score = _SHIPPED["default_score"]
-    """Score of a point with too few neighbours (s_d)."""
+    """Score of points with fewer than min_neighbours (s_d)."""
     min_neighbours: int = Field(default=_SHIPPED["min_neighbours"], ge=1)
-    """Fewer thinned points within the radius, the point itself included, tell no shape (N_min)."""
+    """Minimum number of thinned points within the radius, the point itself included, to compute a score (N_min)."""
     smooth_neighbours: int = Field(default=_SHIPPED["smooth_neighbours"], ge=1, le=2**31)
-    """Most points that a score is smoothed over, the nearest, the point itself included (N_f)."""
+    """Maximum number of nearest points that a score is smoothed over, the point itself included (N_f)."""
     smooth_radius_m: Positive = _SHIPPED["smooth_radius_m"]
-    """Scores are smoothed over points within it (d_f)."""
+    """Radius that scores are smoothed over (d_f)."""
     distance_weight: NotNegative = _SHIPPED["distance_weight"]
-    """How soon distant points lose their say: weight exp(-a_d distance²/d_f²) (a_d)."""
+    """How fast the smoothing weight falls with distance: exp(-a_d distance²/d_f²) (a_d)."""
     score_weight: NotNegative = _SHIPPED["score_weight"]
-    """How soon points of another score lose their say: weight exp(-a_s difference²/(1/3)²) (a_s)."""
+    """How fast the smoothing weight falls with the difference of scores: exp(-a_s difference²/(1/3)²) (a_s)."""
     volume_score: Score = _SHIPPED["volume_score"]
-    """From this smoothed score on a point is a volume (s_vol)."""
+    """Points with at least this smoothed score belong to a volume (s_vol)."""
 
     @property
     def halo_m(self) -> float:
-        """How far from a point others can have a say in its class [m]."""
+        """Distance up to which points change the class of a point [m]."""
         return self.radius_m + self.smooth_radius_m + 2 * self.voxel_m
 
 
@@ -198,7 +198,7 @@ def learn_volume_map(
         tiles = store.tiles()
         for tile in counted(tiles, of_beams(progress, n_beams, len(tiles)), one):
             thinned = store.points(tile)
-            # The halo has a say but belongs to the tiles beside; the same sum as in the store, or voxels get lost.
+            # Points of the halo belong to other tiles; the same sum as in the store, or voxels get lost.
             own = (np.floor((thinned["voxel"][:, :2] + 0.5) * chosen.voxel_m / tile_m) == tile).all(axis=1)
             if own.any():
                 voxels.append(thinned["voxel"][own])
@@ -213,7 +213,7 @@ def _map(voxel: NDArray[np.int32], is_volume: NDArray[np.bool_], voxel_m: float)
 
 
 def select_volume_beams(log: Log, volume_map: VolumeMap) -> Log:
-    """Keep the beams of a log whose first return lies in a volume; those without a return are dropped, too."""
+    """Return the beams of a log whose first return lies in a volume; those without a return are dropped, too."""
     first_m = log.returns.first_m
     chosen = np.nonzero(np.isfinite(first_m))[0]
     along_m = first_m[chosen].astype(np.float64)[:, None] * log.beams.direction[chosen]

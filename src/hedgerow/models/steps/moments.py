@@ -129,7 +129,7 @@ class Moments:
         )
 
     def select(self, keep: NDArray[np.bool_]) -> Self:
-        """Keep the groups of a mask."""
+        """Return the groups of a mask."""
         labelled = keep[self.label_row]
         columns = {name: getattr(self, name)[keep] for name in _PER_GROUP}
         columns["label_row"] = (np.cumsum(keep) - 1)[self.label_row[labelled]]

@@ -4,11 +4,11 @@
     sigma² = sigma0² + sigma_a² (sin θ / cos² θ)²
 
 A residual is the measured range minus that of the nearest triangle along the beam. Residuals are summed up in bins of
-the slope sin θ / cos² θ, as histograms of their size, so partitions add. In each bin the spread is the interquartile
+the slope sin θ / cos² θ, as histograms of their size, so chunks add up. In each bin the spread is the interquartile
 range, which vegetation and edges hardly disturb; both constants then follow from a weighted line through the bins.
 
 Where the mesh bends (kerbs, corners, thickets) its own errors are larger than the sensor's, so only residuals on flat
-pieces count, unless there are too few of them.
+parts count, unless there are too few of them.
 
 Equations: docs/models.md §11.
 """
@@ -52,7 +52,7 @@ class Residuals:
         self.slope_squared += np.bincount(row, squares, len(self.slope_squared))
 
     def merge(self, other: "Residuals") -> None:
-        """Add the residuals of another partition."""
+        """Add the residuals of another chunk."""
         self.counts += other.counts
         self.slope_squared += other.slope_squared
 
@@ -106,7 +106,7 @@ def fit_noise(
 
 
 def is_flat(triangles: Triangles, max_bend_rad: float) -> NDArray[np.bool_]:
-    """Tell which triangles lie in a flat piece of the mesh.
+    """Return which triangles lie in a flat part of the mesh.
 
     Args:
         triangles: M of them; those that share a corner have it to the last 0.1 mm.
