@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bottom-up learner: what is dense grows together, corners and gaps stay apart, cutting the log changes nothing."""
+"""The bottom-up model: what is dense grows together, corners and gaps stay apart, cutting the log changes nothing."""
 
 import numpy as np
 import pytest

@@ -134,7 +134,7 @@ def test_logs_without_points_are_refused():
     missed = log[~log.returns.hit]
     with pytest.raises(InputError, match=rf"none of its {len(missed)} beams has a return"):
         collect_points(parts(missed))
-    with pytest.raises(InputError, match="map_origin_m: parts have"):
+    with pytest.raises(InputError, match="map_origin_m: differs between chunks"):
         collect_points(parts(log, wall_log(map_origin_m=UTM)[0]))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recipes: what a model makes of a log beyond its learners."""
+"""Recipes and parameters of the models."""
 
 import numpy as np
 import pytest
@@ -60,6 +60,12 @@ def test_a_dotted_name_changes_one_value_of_a_group_and_leaves_the_others():
     assert (own.voxel.side_m, own.voxel.tau, own.voxel.min_points) == (0.2, 3.0, RefinedParameters().voxel.min_points)
     assert own.rounds == 2
     assert given == {"voxel.side_m": 0.2, "voxel.tau": 3.0, "rounds": 2}
+
+
+def test_counting_parameters_inside_a_group_of_hybrid_are_refused_since_all_is_counted_together():
+    with pytest.raises(InputError, match=r"topdown\.prior_hits: .*set prior_hits of the hybrid model"):
+        MODELS["hybrid"].parse({"topdown.prior_hits": 1.0})
+    assert MODELS["hybrid"].parse({"prior_hits": 1.0, "topdown.tau": 3.0}).model_dump()["prior_hits"] == 1.0
 
 
 def test_a_dotted_name_adds_to_a_group_that_is_given():

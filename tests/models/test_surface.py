@@ -60,7 +60,7 @@ def test_every_triangle_has_a_point_near():
     mesh = learn(seen(points, (0, 0, 3)))
     middle = mesh.corners_m.mean(axis=1)
     nearest = np.array([np.linalg.norm(points - each, axis=1).min() for each in middle])
-    # Grains lie at the mean of their points, at most a voxel's diagonal from each.
+    # Thinned points lie at the mean of their points, at most a voxel's diagonal from each.
     assert nearest.max() < 0.6 * 0.4 + 0.05 * np.sqrt(3)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The top-down learner: planted clusters, the criterion of K-means, determinism, and no seams between cells."""
+"""The top-down model: planted clusters, the criterion of K-means, determinism, and no seams between cells."""
 
 import tempfile
 from dataclasses import replace

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The voxel learner: a known world comes back, and bad logs are refused."""
+"""The voxel model: a known world comes back, and bad logs are refused."""
 
 import numpy as np
 import pytest

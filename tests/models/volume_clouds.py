@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Logs and sites that the tests of the volume learners share."""
+"""Logs and sites that the tests of the volume models share."""
 
 import numpy as np
 
@@ -52,7 +52,7 @@ REFUSALS = {
         "map_origin_m: differs",
     ),
 }
-"""Logs that no learner can learn from, and the words of the refusal."""
+"""Logs that no model can learn from, and the words of the refusal."""
 
 
 def park(half_m=12.0, seed=0):

@@ -18,6 +18,7 @@ from hedgerow.base.progress import Progress, counted
 from hedgerow.errors import InputError
 from hedgerow.log import Log
 from hedgerow.models.steps.log_chunks import LearningTask, LogChunks
+from hedgerow.models.steps.moments import require_same_map
 from hedgerow.models.steps.normals import estimate_normals
 from hedgerow.world.elements import Points
 from hedgerow.world.surface_noise import SurfaceNoise
@@ -68,9 +69,8 @@ def collect_points(
     map_origin_m: NDArray[np.float64] | None = None
     n_beams = 0
     for log in counted(chunks(), progress):
-        if map_origin_m is not None and not np.array_equal(log.map_origin_m, map_origin_m):
-            raise InputError("map_origin_m", f"chunks have {map_origin_m.tolist()} and {log.map_origin_m.tolist()}")
-        map_origin_m = log.map_origin_m
+        map_origin_m = log.map_origin_m if map_origin_m is None else map_origin_m
+        require_same_map(map_origin_m, log.map_origin_m)
         returns.append(_returns_of(log))
         n_beams += len(log)
     if n_beams == 0:
