@@ -10,10 +10,10 @@ import sites
 from measure import Result, at_least, best_seconds
 
 from hedgerow import Scene, SceneWorld
-from hedgerow.models.bottomup import BottomupParameters, learn_bottomup
-from hedgerow.models.surface import learn_surface
-from hedgerow.models.topdown import TopdownParameters, learn_topdown
-from hedgerow.models.voxel import VoxelParameters, learn_voxel
+from hedgerow.models.bottomup import BottomupParameters, fit_regions
+from hedgerow.models.surface import fit_surface
+from hedgerow.models.topdown import TopdownParameters, fit_clusters
+from hedgerow.models.voxel import VoxelParameters, fit_voxels
 
 FAR_M = 120.0
 VOXEL_GOAL = 2.0  # M beams/s on two cores, statistics and permeability together
@@ -35,7 +35,7 @@ def parts(n_sweeps=8):
 
 def learn_and_count():
     """The voxel world with its permeabilities, one pass each."""
-    found = learn_voxel(parts(), VoxelParameters())
+    found = fit_voxels(parts(), VoxelParameters())
     scene = Scene()
     found.add_to(scene)
     for part in parts()():
@@ -51,17 +51,17 @@ def terrain_log():
 
 
 def surface():
-    learn_surface(lambda: (part for _, part in terrain_log().iter_sweeps()))
+    fit_surface(lambda: (part for _, part in terrain_log().iter_sweeps()))
 
 
 def results():
     n_beams, n_points = len(log()), int(log().returns.hit.sum())
     voxel_s, both_s, topdown_s, cells_s, bottomup_s = best_seconds(
-        lambda: learn_voxel(parts(), VoxelParameters()),
+        lambda: fit_voxels(parts(), VoxelParameters()),
         learn_and_count,
-        lambda: learn_topdown(parts(), TopdownParameters()),
-        lambda: learn_topdown(parts(), TopdownParameters(cell_points=CELL_POINTS // 2)),
-        lambda: learn_bottomup(parts(), BottomupParameters()),
+        lambda: fit_clusters(parts(), TopdownParameters()),
+        lambda: fit_clusters(parts(), TopdownParameters(cell_points=CELL_POINTS // 2)),
+        lambda: fit_regions(parts(), BottomupParameters()),
         rounds=3,
     )
     statistics = f"statistics alone {n_beams / voxel_s / 1e6:.1f}"
@@ -104,9 +104,9 @@ def fire_and_learn(name, n_sweeps):
     before = memory_mb("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
     if name == "voxel":
-        learn_voxel(one_at_a_time, VoxelParameters())
+        fit_voxels(one_at_a_time, VoxelParameters())
     else:
-        learn_topdown(one_at_a_time, TopdownParameters(cell_points=CELL_POINTS))
+        fit_clusters(one_at_a_time, TopdownParameters(cell_points=CELL_POINTS))
     print(memory_mb("VmHWM") - before)
 
 

@@ -7,8 +7,9 @@ from measure import Result, at_least, best_seconds
 
 from hedgerow.models import learn
 from hedgerow.models.refined.rounds import RayCounter
-from hedgerow.models.refined.score import CostEvaluator, CostWeights, RayModel
+from hedgerow.models.refined.score import LossEvaluator, LossWeights, RayModel
 from hedgerow.reproduce.mobile import OFFROAD, record
+from hedgerow.world.elements import Gaussians
 
 N_SWEEPS = 8
 SPLIT_POINTS = 272  # topdown then has as many elements as refined uses of its budget
@@ -29,7 +30,8 @@ def results():
     first, second, topdown, coarse, refined = worlds()
     model = RayModel(first.min_range_m, first.max_range_m, 0.001)
     gaussians = refined.tables["gaussians"]
-    rounds, steps = RayCounter((gaussians,), model), CostEvaluator(gaussians, model, CostWeights())
+    assert isinstance(gaussians, Gaussians)
+    rounds, steps = RayCounter((gaussians,), model), LossEvaluator(gaussians, model, LossWeights())
     round_s, step_s, topdown_s, coarse_s, refined_s = best_seconds(
         lambda: rounds.sums(first),
         lambda: steps.evaluate(first),

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from real_fidelity import MODELS, RECORDINGS, budget_for, log_of
 
 import hedgerow as hr
-from hedgerow.models.refined.score import CostWeights
+from hedgerow.models.refined.score import LossWeights
 from hedgerow.reproduce import mobile
 from hedgerow.reproduce.recording import Course
 from hedgerow.reproduce.tables import markdown_table
@@ -113,7 +113,7 @@ def measure(data: Path, name: str) -> tuple[list[tuple[str, ...]], list[tuple[st
     theirs = {model: Found.of(test, world) for model, world in worlds.items()}
     ours: list[tuple[float, Found]] = []
     for weight in SCENE_LOST_HIT_NAT if name in SCENES else LOST_HIT_NAT:
-        weights = CostWeights(lost_hit_nat=weight)
+        weights = LossWeights(lost_hit_nat=weight)
         world = hr.learn(train, "refined", weights=weights, **budget_for("refined", worlds))
         ours += [(weight, Found.of(test, transparent(world, factor))) for factor in TRANSPARENCY]
         print(f"{name}: {weight:g} nat: {ours[-len(TRANSPARENCY)][1]}", flush=True)

@@ -5,7 +5,7 @@ import numpy as np
 from numpy.testing import assert_array_equal
 
 from hedgerow import Log
-from hedgerow.models.surface import SurfaceParameters, learn_surface
+from hedgerow.models.surface import SurfaceParameters, fit_surface
 
 
 def seen(position, sensor, *, noise_m=0.0, seed=0, **columns):
@@ -28,7 +28,7 @@ def hills(rng, n=40_000, size=6.0):
 
 def learn(log, **parameters):
     threads = parameters.pop("threads", 0)
-    return learn_surface(lambda: [log], SurfaceParameters(**parameters), threads=threads)
+    return fit_surface(lambda: [log], SurfaceParameters(**parameters), threads=threads)
 
 
 def in_order(triangles):

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bottom-up learner: what is dense grows together, corners and gaps stay apart, cutting the log changes nothing."""
+"""The bottom-up model: what is dense grows together, corners and gaps stay apart, cutting the log changes nothing."""
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from pydantic import ValidationError
-from volume_clouds import REFUSALS, fired, log_of_points, park, parts_of
+from volume_clouds import REFUSALS, chunks_of, fired, log_of_points, park
 
 from hedgerow import InputError
-from hedgerow.models.bottomup import BottomupParameters, grow, learn_bottomup
+from hedgerow.models.bottomup import BottomupParameters, fit_regions, merge_voxels
 from hedgerow.models.steps.moments import VoxelStatistics
 
 SIDE_M = 0.1
 
 
 def learned(points, **parameters):
-    return learn_bottomup(parts_of(log_of_points(points)), BottomupParameters(side_m=SIDE_M, **parameters))
+    return fit_regions(chunks_of(log_of_points(points)), BottomupParameters(side_m=SIDE_M, **parameters))
 
 
 def box(rng, low, high, n):
@@ -52,10 +52,10 @@ def test_walls_that_meet_in_a_corner_do_not_become_one():
 def test_lower_density_share_merges_more_and_no_element_grows_beyond_the_spread():
     log = fired(park(), 40_000, seed=3)
     sizes = [
-        len(learn_bottomup(parts_of(log), BottomupParameters(density_share=s, min_points=1))) for s in (0.9, 0.5, 0.2)
+        len(fit_regions(chunks_of(log), BottomupParameters(density_share=s, min_points=1))) for s in (0.9, 0.5, 0.2)
     ]
     assert sizes[0] > sizes[1] > sizes[2]
-    found = learn_bottomup(parts_of(log), BottomupParameters(density_share=0.2, max_spread_m=0.2))
+    found = fit_regions(chunks_of(log), BottomupParameters(density_share=0.2, max_spread_m=0.2))
     # The limit is on the points and one more in each voxel, smeared over it; without those it can be a bit more.
     assert np.sqrt(np.einsum("nii->n", found.covariance_m2)).max() < 0.25
 
@@ -64,9 +64,9 @@ def test_regions_are_connected_and_keep_all_points():
     statistics = VoxelStatistics(0.15)
     statistics.add(fired(park(), 20_000, seed=4))
     key, moments = statistics.keys(), statistics.moments()
-    region = grow(moments, key, BottomupParameters())
+    region = merge_voxels(moments, key, BottomupParameters())
     assert_array_equal(np.unique(region), np.arange(region.max() + 1))
-    assert moments.joined(region, region.max() + 1).count.sum() == moments.count.sum()
+    assert moments.join(region, region.max() + 1).count.sum() == moments.count.sum()
     for number in np.flatnonzero(np.bincount(region) > 1)[:200]:
         left = {tuple(k) for k in key[region == number].tolist()}
         reached = [left.pop()]
@@ -80,8 +80,8 @@ def test_regions_are_connected_and_keep_all_points():
 
 def test_cutting_the_log_changes_no_bit():
     log = fired(park(), 30_000, seed=5)
-    once = learn_bottomup(parts_of(log), BottomupParameters())
-    again = learn_bottomup(parts_of(log[20_000:], log[:20_000]), BottomupParameters())
+    once = fit_regions(chunks_of(log), BottomupParameters())
+    again = fit_regions(chunks_of(log[20_000:], log[:20_000]), BottomupParameters())
     assert_array_equal(once.mean_m, again.mean_m)
     assert_array_equal(once.covariance_m2, again.covariance_m2)
 
@@ -90,8 +90,8 @@ def test_utm_coordinates_give_the_same_elements():
     points = np.random.default_rng(6).normal(size=(3000, 3)) * [1, 1, 0.02]
     far = np.array([500_000.0, 5_400_000.0, 250.0])
     parameters = {"min_points": 1}
-    near = learn_bottomup(parts_of(log_of_points(points)), BottomupParameters(side_m=0.125, **parameters))
-    moved = learn_bottomup(parts_of(log_of_points(points + far)), BottomupParameters(side_m=0.125, **parameters))
+    near = fit_regions(chunks_of(log_of_points(points)), BottomupParameters(side_m=0.125, **parameters))
+    moved = fit_regions(chunks_of(log_of_points(points + far)), BottomupParameters(side_m=0.125, **parameters))
     assert abs(len(near) - len(moved)) <= 2  # a point within a nanometre of a voxel's face may fall on its other side
     assert_allclose(np.median(moved.mean_m, axis=0) - far, np.median(near.mean_m, axis=0), atol=1e-3)
 
@@ -99,8 +99,8 @@ def test_utm_coordinates_give_the_same_elements():
 def test_labels_and_intensities_are_those_of_the_merged_points():
     points = box(np.random.default_rng(7), [0, 0, 0], [0.3, 0.2, 0.2], 900)
     log = log_of_points(points, labels=np.where(points[:, 0] < 0.2, 4, 9), intensities=points[:, 0])
-    found = learn_bottomup(parts_of(log), BottomupParameters(side_m=SIDE_M, max_spread_m=1.0))
-    assert found.label.most_common().tolist() == [4]
+    found = fit_regions(chunks_of(log), BottomupParameters(side_m=SIDE_M, max_spread_m=1.0))
+    assert found.label.mode().tolist() == [4]
     assert_allclose(found.intensity, [points[:, 0].mean()], rtol=1e-5)
     assert_allclose(found.intensity_sigma, [points[:, 0].std()], rtol=1e-5)
 
@@ -109,7 +109,7 @@ def test_labels_and_intensities_are_those_of_the_merged_points():
 def test_a_log_without_anything_to_learn_is_refused(case):
     parts, words = REFUSALS[case]
     with pytest.raises(InputError, match=words):
-        learn_bottomup(parts, BottomupParameters())
+        fit_regions(parts, BottomupParameters())
 
 
 def test_one_beam_is_too_few_and_equal_points_make_one_element():

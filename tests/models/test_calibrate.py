@@ -214,7 +214,9 @@ def test_what_cannot_be_measured_is_refused():
 
 def test_a_scene_of_another_map_is_refused():
     class Elsewhere(SceneWorld):
-        map_origin_m = np.array([1000.0, 0, 0])
+        @property
+        def map_origin_m(self):
+            return np.array([1000.0, 0, 0])
 
     with pytest.raises(InputError, match="the world's map begins at"):
         calibrate(noisy_log(), PICK, simulated=Elsewhere(bushes().scene))

@@ -5,13 +5,13 @@ from pydantic import ValidationError
 
 from hedgerow.errors import InputError
 from hedgerow.log import Log
-from hedgerow.models.steps import grains as thinning
+from hedgerow.models.steps import thinning
 from hedgerow.models.steps.classifier import (
     ClassifierParameters,
     classify,
     learn_volume_map,
+    select_volume_beams,
     sphericalness,
-    volume_part,
 )
 
 UTM_M = np.array([512_000.0, 5_403_200.0, 448.0])  # whole voxels, as a map origin would be
@@ -131,11 +131,11 @@ def test_map_agrees_with_classify_on_the_thinned_points(rng):
     log = seen_from_above(points)
     chosen = ClassifierParameters()
     learned = learn_volume_map(lambda: [log], chosen)
-    grains, _ = thinning.thin(log.points(), -log.beams.direction, chosen.voxel_m)
-    thinned = thinning.positions_m(grains, chosen.voxel_m)
+    thinned, _ = thinning.thin(log.points(), -log.beams.direction, chosen.voxel_m)
+    thinned = thinning.positions_m(thinned, chosen.voxel_m)
     assert np.array_equal(learned(thinned), classify(thinned, chosen))
     assert np.array_equal(learned(log.points()), classify(log.points(), chosen))
-    assert len(learned.surface) + learned.n_volume == len(grains)
+    assert len(learned.surface) + learned.n_volume == len(thinned)
 
 
 def test_tiles_do_not_show():
@@ -178,7 +178,7 @@ def test_unseen_places_are_volume(rng):
 def test_volume_part_keeps_beams_that_return_from_the_crown_first(rng):
     log = seen_from_above(tree_over_ground(rng))
     learned = learn_volume_map(lambda: [log])
-    kept = volume_part(log, learned)
+    kept = select_volume_beams(log, learned)
     assert np.array_equal(kept.beams.pulse, log.beams.pulse[learned(log.points())])
     assert (kept.points()[:, 2] > 2).mean() > 0.9
 
@@ -192,7 +192,7 @@ def test_volume_part_goes_by_the_first_of_two_returns_and_drops_missing_ones(rng
     ranges = [[6.0, 10.0], [10.0, np.inf], [np.inf, np.inf], [10.0, 10.5]]
     origins = [[5.05, 5.05, 10.05], *[[1.05, 1.05, 10.05]] * 3]
     log = Log.from_arrays(origins=origins, directions=down, ranges=ranges, max_range_m=100)
-    assert volume_part(log, learned).beams.pulse.tolist() == [0]
+    assert select_volume_beams(log, learned).beams.pulse.tolist() == [0]
 
 
 def test_progress_ends_at_the_number_of_beams(rng):

@@ -8,21 +8,21 @@ from scipy.stats import chisquare
 from volume_clouds import log_of_points, random_log
 
 import hedgerow as hr
-from hedgerow.models.bottomup import BottomupParameters, learn_bottomup
-from hedgerow.models.steps import grains as thinning
+from hedgerow.models.bottomup import BottomupParameters, fit_regions
+from hedgerow.models.steps import thinning
 from hedgerow.models.steps.moments import VoxelStatistics
-from hedgerow.models.surface import SurfaceParameters, surface_of
-from hedgerow.models.topdown import TopdownParameters, learn_topdown
-from hedgerow.models.voxel import VoxelParameters, learn_voxel
+from hedgerow.models.surface import SurfaceParameters, make_surface
+from hedgerow.models.topdown import TopdownParameters, fit_clusters
+from hedgerow.models.voxel import VoxelParameters, fit_voxels
 from hedgerow.world.elements import Gaussians, Triangles
 
 FALSE_ALARM = 1e-6  # per test; every seed below is fixed, so a pass stays a pass
 
 VOLUMES = {
-    "voxel": lambda parts: learn_voxel(parts, VoxelParameters(min_points=1)),
-    "topdown": lambda parts: learn_topdown(parts, TopdownParameters(split_points=40)),
-    "topdown in cells": lambda parts: learn_topdown(parts, TopdownParameters(split_points=40, cell_points=500)),
-    "bottomup": lambda parts: learn_bottomup(parts, BottomupParameters(min_points=1)),
+    "voxel": lambda parts: fit_voxels(parts, VoxelParameters(min_points=1)),
+    "topdown": lambda parts: fit_clusters(parts, TopdownParameters(split_points=40)),
+    "topdown in cells": lambda parts: fit_clusters(parts, TopdownParameters(split_points=40, cell_points=500)),
+    "bottomup": lambda parts: fit_regions(parts, BottomupParameters(min_points=1)),
 }
 
 
@@ -72,7 +72,7 @@ def test_histograms_of_merged_statistics_are_those_of_the_whole():
     first.add(log[300:])
     second.add(log[:300])
     first.merge(second)
-    assert first.finish(min_points=3).label.equal(whole.finish(min_points=3).label)
+    assert first.gaussians(min_points=3).label.equal(whole.gaussians(min_points=3).label)
 
 
 def test_triangles_count_the_labels_of_the_points_near_their_middles():
@@ -82,17 +82,17 @@ def test_triangles_count_the_labels_of_the_points_near_their_middles():
     label[points[:, 0] < -1] = 0
     parameters = SurfaceParameters()
     up = np.tile(np.array([0, 0, 1], np.float32), (3000, 1))
-    grains, _ = thinning.thin(points, up, voxel_m=parameters.grain_m, label=label)
-    mesh = surface_of(grains, parameters)
-    place = thinning.positions_m(grains, parameters.grain_m)
+    thinned, _ = thinning.thin(points, up, voxel_m=parameters.thinning_voxel_m, label=label)
+    mesh = make_surface(thinned, parameters)
+    place = thinning.positions_m(thinned, parameters.thinning_voxel_m)
     compared = 0
     for row in range(len(mesh)):
         apart = np.linalg.norm(place - mesh.corners_m[row].mean(axis=0), axis=1)
         # The core measures in float32 from the middle of a cell, to 1e-7 m or so: leave out what lies on the border.
-        if np.abs(apart - parameters.gap_m).min() < 1e-6:
+        if np.abs(apart - parameters.largest_gap_m).min() < 1e-6:
             continue
         compared += 1
-        near = grains[apart < parameters.gap_m]
+        near = thinned[apart < parameters.largest_gap_m]
         expected = np.bincount(near["label"], weights=near["count"], minlength=80)
         expected[0] = 0
         assert_array_equal(totals(mesh[row : row + 1].label), expected)

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from volume_clouds import log_of_points, random_log
 
 from hedgerow import InputError
-from hedgerow.models.steps.moments import Moments, VoxelStatistics, records_of
+from hedgerow.models.steps.moments import Moments, VoxelStatistics, point_records
 from hedgerow.world import Scene
 
 SIDE_M = 0.3
@@ -41,7 +41,7 @@ def assert_same(moments, other, intensities="exact"):
 def test_moments_of_each_voxel_are_those_of_its_points():
     log = random_log(np.random.default_rng(1), 4000)
     statistics = gathered(log)
-    moments, records = statistics.moments(), records_of(log)
+    moments, records = statistics.moments(), point_records(log)
     voxel = np.floor(records["position_m"] / SIDE_M).astype(int)
     keys, row = np.unique(voxel, axis=0, return_inverse=True)
     assert_array_equal(statistics.keys(), keys)
@@ -120,13 +120,13 @@ def test_equal_points_have_no_covariance_and_a_scene_takes_them(n):
 def test_the_most_frequent_label_wins_the_smaller_of_equals_and_unlabelled_points_do_not_vote():
     points = np.repeat([[0.1, 0.1, 0.1], [0.4, 0.1, 0.1], [0.7, 0.1, 0.1]], [6, 4, 3], axis=0)
     log = log_of_points(points, labels=[0, 0, 0, 7, 7, 9, 5, 5, 4, 4, 0, 0, 0])
-    assert gathered(log).finish(min_points=1).label.most_common().tolist() == [7, 4, 0]
+    assert gathered(log).gaussians(min_points=1).label.mode().tolist() == [7, 4, 0]
 
 
 def test_intensity_mean_and_spread_leave_unknown_ones_out():
     points = np.repeat([[0.1, 0.1, 0.1], [0.4, 0.1, 0.1]], [3, 2], axis=0)
     log = log_of_points(points, intensities=[0.25, 0.75, np.nan, np.nan, np.nan])
-    elements = gathered(log).finish(min_points=1)
+    elements = gathered(log).gaussians(min_points=1)
     assert_array_equal(elements.intensity, np.array([0.5, np.nan], np.float32))
     assert_array_equal(elements.intensity_sigma, np.array([0.25, 0], np.float32))
 
@@ -135,14 +135,14 @@ def test_intensity_mean_and_spread_leave_unknown_ones_out():
 @given(st.integers(0, 2**32 - 1))
 def test_joining_groups_gives_the_moments_of_all_their_points(seed):
     rng = np.random.default_rng(seed)
-    records = records_of(random_log(rng, 200))
+    records = point_records(random_log(rng, 200))
     records["position_m"] += [500_000.0, 5_400_000.0, 0.0]
     begin = np.unique([0, *rng.integers(1, len(records), 12), len(records)])
     small = Moments.of_points(records, begin)
     group = np.sort(rng.integers(0, 3, len(small)))
     group = np.unique(group, return_inverse=True)[1]
     large = begin[np.unique([*np.searchsorted(group, np.arange(group.max() + 1)), len(group)])]
-    joined, direct = small.joined(group, group.max() + 1), Moments.of_points(records, large)
+    joined, direct = small.join(group, group.max() + 1), Moments.of_points(records, large)
     for name, column in columns(direct).items():
         # Means of some 1 m spread are known to 1e-9 m at a northing of 5,400 km.
         assert_allclose(getattr(joined, name), column, rtol=1e-12, atol=1e-7, err_msg=name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recipes: what a model makes of a log beyond its learners."""
+"""Recipes and parameters of the models."""
 
 import numpy as np
 import pytest
@@ -55,16 +55,22 @@ def test_a_share_above_one_is_refused():
 
 def test_a_dotted_name_changes_one_value_of_a_group_and_leaves_the_others():
     given = {"voxel.side_m": 0.2, "voxel.tau": 3.0, "rounds": 2}
-    own = MODELS["refined"].with_parameters("refined", given)
+    own = MODELS["refined"].parse(given)
     assert isinstance(own, RefinedParameters)
     assert (own.voxel.side_m, own.voxel.tau, own.voxel.min_points) == (0.2, 3.0, RefinedParameters().voxel.min_points)
     assert own.rounds == 2
     assert given == {"voxel.side_m": 0.2, "voxel.tau": 3.0, "rounds": 2}
 
 
+def test_counting_parameters_inside_a_group_of_hybrid_are_refused_since_all_is_counted_together():
+    with pytest.raises(InputError, match=r"topdown\.prior_hits: .*set prior_hits of the hybrid model"):
+        MODELS["hybrid"].parse({"topdown.prior_hits": 1.0})
+    assert MODELS["hybrid"].parse({"prior_hits": 1.0, "topdown.tau": 3.0}).model_dump()["prior_hits"] == 1.0
+
+
 def test_a_dotted_name_adds_to_a_group_that_is_given():
     group = {"count": 3.0}
-    own = MODELS["refined"].with_parameters("refined", {"prior.width": 2.0, "prior": group})
+    own = MODELS["refined"].parse({"prior.width": 2.0, "prior": group})
     assert isinstance(own, RefinedParameters)
     assert own.prior is not None
     assert (own.prior.count, own.prior.width) == (3.0, 2.0)
@@ -83,4 +89,4 @@ def test_a_dotted_name_adds_to_a_group_that_is_given():
 )
 def test_a_wrong_dotted_name_is_refused_in_one_sentence(values, message):
     with pytest.raises(InputError, match=message):
-        MODELS["refined"].with_parameters("refined", values)
+        MODELS["refined"].parse(values)

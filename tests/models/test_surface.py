@@ -13,9 +13,9 @@ from surface_clouds import assert_same, hills, learn, plane, seen
 
 from hedgerow import Beams, Log, Scene
 from hedgerow.errors import InputError
-from hedgerow.models.steps import grains as thinning
-from hedgerow.models.steps.normals import grain_normals
-from hedgerow.models.surface import SurfaceParameters, learn_surface, surface_of
+from hedgerow.models.steps import thinning
+from hedgerow.models.steps.normals import fit_normals
+from hedgerow.models.surface import SurfaceParameters, fit_surface, make_surface
 
 
 def areas(corners_m):
@@ -60,7 +60,7 @@ def test_every_triangle_has_a_point_near():
     mesh = learn(seen(points, (0, 0, 3)))
     middle = mesh.corners_m.mean(axis=1)
     nearest = np.array([np.linalg.norm(points - each, axis=1).min() for each in middle])
-    # Grains lie at the mean of their points, at most a voxel's diagonal from each.
+    # Thinned points lie at the mean of their points, at most a voxel's diagonal from each.
     assert nearest.max() < 0.6 * 0.4 + 0.05 * np.sqrt(3)
 
 
@@ -112,23 +112,23 @@ def test_vertices_lie_where_a_slow_implicit_function_changes_sign():
     parameters = SurfaceParameters(rounds=2)
     log = seen(hills(rng, n=1500, size=2.0), (0, 0, 5), noise_m=0.03)
     points = thinning.points_of(log)
-    grains, _ = thinning.thin(points["position_m"], points["toward"], parameters.grain_m)
-    position = thinning.positions_m(grains, parameters.grain_m)
-    normal = grain_normals(position, grains, parameters.kernel_m, upward=parameters.upward).astype(float)
-    vertices = surface_of(grains, parameters).corners_m.reshape(-1, 3)[::7]
+    thinned, _ = thinning.thin(points["position_m"], points["toward"], parameters.thinning_voxel_m)
+    position = thinning.positions_m(thinned, parameters.thinning_voxel_m)
+    normal = fit_normals(position, thinned, parameters.kernel_m, upward=parameters.upward).astype(float)
+    vertices = make_surface(thinned, parameters).corners_m.reshape(-1, 3)[::7]
     node = vertices / 0.3
     for vertex in node:
         axis = int(np.argmax(np.abs(vertex - np.round(vertex))))
         ends = np.round(vertex), np.round(vertex)
         ends[0][axis], ends[1][axis] = np.floor(vertex[axis]), np.floor(vertex[axis]) + 1
-        low, high = (slow_rimls(end * 0.3, position, normal, grains["count"], parameters) for end in ends)
+        low, high = (slow_rimls(end * 0.3, position, normal, thinned["count"], parameters) for end in ends)
         assert vertex[axis] == pytest.approx(ends[0][axis] + low / (low - high), abs=2e-3)
 
 
 def slow_rimls(at, position, normal, count, parameters):
     offset = at - position
     distance = np.linalg.norm(offset, axis=1)
-    radius = parameters.kernel_m if (distance < parameters.kernel_m).sum() >= 3 else parameters.far_m
+    radius = parameters.kernel_m if (distance < parameters.kernel_m).sum() >= 3 else parameters.farthest_m
     near = distance < radius
     offset, n, spatial = offset[near], normal[near], (1 - (distance[near] / radius) ** 2)
     height = np.einsum("ij,ij->i", offset, n)
@@ -171,7 +171,7 @@ def test_without_intensities_and_labels_they_are_unknown():
 def test_only_kept_points_shape_the_surface():
     rng = np.random.default_rng(14)
     points = np.concatenate([plane(rng, n=20_000), plane(rng, n=20_000, height=2.0)])
-    mesh = learn_surface(lambda: [seen(points, (0, 0, 9))], keep=lambda position: position[:, 2] < 1)
+    mesh = fit_surface(lambda: [seen(points, (0, 0, 9))], points_to_use=lambda position: position[:, 2] < 1)
     assert mesh.corners_m[..., 2].max() < 0.1
 
 
@@ -211,7 +211,7 @@ def test_one_beam_has_no_surface():
 
 def test_an_empty_log_is_refused():
     with pytest.raises(InputError, match="log: is empty"):
-        learn_surface(lambda: [])
+        fit_surface(lambda: [])
 
 
 def test_points_too_far_apart_are_refused():

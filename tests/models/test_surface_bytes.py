@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from surface_clouds import assert_same, hills, in_order, learn, plain_columns, seen
 
 from hedgerow import Log, Scene
-from hedgerow.models.steps import grains
-from hedgerow.models.surface import SurfaceParameters, learn_surface
+from hedgerow.models.steps import thinning
+from hedgerow.models.surface import SurfaceParameters, fit_surface
 
 
 def test_tiles_give_the_bytes_of_one_piece():
@@ -23,7 +23,7 @@ def test_tiles_give_the_bytes_of_one_piece():
 def test_partitions_and_their_order_do_not_change_the_surface():
     log = seen(hills(np.random.default_rng(6), n=20_000), (0, 0, 5), noise_m=0.02, labels=np.arange(20_000) % 5)
     cut = [log[i::7] for i in range(7)]
-    assert_same(learn_surface(lambda: reversed(cut)), learn(log))
+    assert_same(fit_surface(lambda: reversed(cut)), learn(log))
 
 
 def test_surface_does_not_depend_on_the_number_of_threads():
@@ -38,21 +38,21 @@ def test_surface_does_not_depend_on_the_number_of_threads():
 
 def test_small_memory_goes_through_files_and_leaves_none(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr(grains, "_POINTS_AT_ONCE", 5000)
+    monkeypatch.setattr(thinning, "_POINTS_AT_ONCE", 5000)
     log = seen(hills(np.random.default_rng(8), n=20_000), (0, 0, 5))
     cut = [log[i::8] for i in range(8)]
     spilled: list[int] = []
-    spill = grains.GrainStore._spill
+    spill = thinning.ThinnedPointStore._spill
 
     def watched(store):
         spill(store)
-        spilled.append(len(list(Path(tmp_path).glob("*/*.grains"))))
+        spilled.append(len(list(Path(tmp_path).glob("*/*.points"))))
 
-    monkeypatch.setattr(grains.GrainStore, "_spill", watched)
-    small = learn_surface(lambda: cut, SurfaceParameters(budget_mb=0.5, tile_m=4))
+    monkeypatch.setattr(thinning.ThinnedPointStore, "_spill", watched)
+    small = fit_surface(lambda: cut, SurfaceParameters(budget_mb=0.5, tile_m=4))
     assert max(spilled) > 4
     assert list(tmp_path.iterdir()) == []
-    assert_same(small, learn_surface(lambda: cut, SurfaceParameters(tile_m=4)))
+    assert_same(small, fit_surface(lambda: cut, SurfaceParameters(tile_m=4)))
 
 
 def test_thinning_does_not_move_the_surface():

@@ -1,25 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The top-down learner: planted clusters, the criterion of K-means, determinism, and no seams between cells."""
+"""The top-down model: planted clusters, the criterion of K-means, determinism, and no seams between cells."""
 
 import tempfile
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 from pydantic import ValidationError
-from volume_clouds import REFUSALS, fired, log_of_points, park, parts_of
+from volume_clouds import REFUSALS, chunks_of, fired, log_of_points, park
 
 from hedgerow import FileError, InputError, _core
-from hedgerow.models.topdown import CellTree, PointSample, TopdownParameters, learn_topdown
+from hedgerow.models.topdown import CellTree, PointSample, TopdownParameters, fit_clusters
 from hedgerow.world import Scene
 
-ONE_LEVEL = {"restarts": 1, "iterations": 1000, "tolerance": 0.0, "start": _core.ClusterStart.points, "seed": 0}
+ONE_LEVEL: dict[str, Any] = {
+    "restarts": 1,
+    "iterations": 1000,
+    "tolerance": 0.0,
+    "start": _core.ClusterStart.points,
+    "seed": 0,
+}
 
 
 def leaves(points, *, clusters=10, split_points=120, root=0, threads=0, **more):
-    settings = {"clusters": clusters, "split_points": split_points, "root": root} | ONE_LEVEL | more
+    settings: dict[str, Any] = {"clusters": clusters, "split_points": split_points, "root": root} | ONE_LEVEL | more
     return _core.cluster(points, _core.ClusterSettings(**settings), threads=threads, progress=None)
 
 
@@ -35,14 +42,14 @@ def planted(rng, n_each=100):
 
 
 @pytest.mark.parametrize("start", ["points", "partition"])
-@pytest.mark.parametrize("far_m", [np.zeros(3), np.array([500_000.0, 5_400_000.0, 0.0])], ids=["local", "utm"])
-def test_planted_clusters_come_back(start, far_m):
+@pytest.mark.parametrize("farthest_m", [np.zeros(3), np.array([500_000.0, 5_400_000.0, 0.0])], ids=["local", "utm"])
+def test_planted_clusters_come_back(start, farthest_m):
     centre, points = planted(np.random.default_rng(0))
     # A start finds three clusters in more than one case of five: all of 30 fail in one of 1000, at four nodes.
     parameters = TopdownParameters(clusters=3, start=start, restarts=30)
-    found = learn_topdown(parts_of(log_of_points(points + far_m)), parameters)
+    found = fit_clusters(chunks_of(log_of_points(points + farthest_m)), parameters)
     assert len(found) == len(centre)
-    distance = np.linalg.norm(found.mean_m[:, None] - centre - far_m, axis=2)
+    distance = np.linalg.norm(found.mean_m[:, None] - centre - farthest_m, axis=2)
     assert_array_equal(np.sort(distance.argmin(axis=1)), np.arange(len(centre)))
     # Of 100 points with sigma 0.1 m: means to 0.01 m, variances to 14 %; 5 sigma over 27 numbers: false alarm 2e-5.
     assert distance.min(axis=1).max() < 5 * 0.01 * np.sqrt(3)
@@ -65,7 +72,7 @@ def test_leaves_have_the_moments_of_their_points():
     rng = np.random.default_rng(2)
     points = rng.normal(size=(500, 3))
     log = log_of_points(points, labels=rng.integers(1, 4, 500), intensities=rng.uniform(0, 1, 500))
-    found = learn_topdown(parts_of(log), TopdownParameters(split_points=501))
+    found = fit_clusters(chunks_of(log), TopdownParameters(split_points=501))
     assert len(found) == 1
     assert_allclose(found.mean_m[0], log.points().mean(axis=0), atol=1e-12)
     assert_allclose(found.covariance_m2[0], np.cov(log.points().T, ddof=0), atol=1e-12)
@@ -105,12 +112,12 @@ def test_restarts_never_worsen_the_criterion_and_iterations_neither(start):
 def test_threads_order_and_partition_of_the_log_change_no_bit():
     log = fired(park(), 150_000, seed=5)
     parameters = TopdownParameters(restarts=2)
-    once = learn_topdown(parts_of(log), parameters, threads=1)
+    once = fit_clusters(chunks_of(log), parameters, threads=1)
     shuffled = log[np.random.default_rng(0).permutation(len(log))]
-    again = learn_topdown(parts_of(shuffled[:40_000], shuffled[40_000:]), parameters, threads=5)
+    again = fit_clusters(chunks_of(shuffled[:40_000], shuffled[40_000:]), parameters, threads=5)
     assert_array_equal(once.mean_m, again.mean_m)
     assert_array_equal(once.covariance_m2, again.covariance_m2)
-    other = learn_topdown(parts_of(log), TopdownParameters(restarts=2, seed=1))
+    other = fit_clusters(chunks_of(log), TopdownParameters(restarts=2, seed=1))
     assert len(other) != len(once) or (other.mean_m != once.mean_m).any()
 
 
@@ -118,8 +125,8 @@ def test_cells_too_depend_on_the_points_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     log = fired(park(), 40_000, seed=6)
     parameters = TopdownParameters(cell_points=4000, sample_points=2000, restarts=1)
-    once = learn_topdown(lambda: (part for _, part in log.iter_sweeps()), parameters, threads=1)
-    again = learn_topdown(parts_of(log[25_000:], log[:25_000]), parameters)
+    once = fit_clusters(lambda: (part for _, part in log.iter_sweeps()), parameters, threads=1)
+    again = fit_clusters(chunks_of(log[25_000:], log[:25_000]), parameters)
     assert_array_equal(once.mean_m, again.mean_m)
     assert_array_equal(once.covariance_m2, again.covariance_m2)
     assert list(tmp_path.iterdir()) == []
@@ -147,8 +154,8 @@ def test_worlds_learned_in_cells_and_in_one_piece_simulate_alike_across_the_seam
     site = park()
     train, test = fired(site, 200_000, seed=7), fired(site, 200_000, seed=8)
     parameters = TopdownParameters(cell_points=8000, sample_points=5000)
-    in_cells = learn_topdown(parts_of(train), parameters)
-    whole = learn_topdown(parts_of(train), TopdownParameters())
+    in_cells = fit_clusters(chunks_of(train), parameters)
+    whole = fit_clusters(chunks_of(train), TopdownParameters())
     # Not the same number: with K = 10 the size of leaves swings with the size that the recursion starts from.
     assert abs(len(in_cells) / len(whole) - 1) < 0.3
     # Beams that end within 0.2 m of a border between cells. The cells are those of the learner: same sample, same cuts.
@@ -195,7 +202,7 @@ def test_the_sample_is_fair_and_the_same_however_the_points_come():
 @pytest.mark.parametrize("cell_points", [100, 2_000_000])
 def test_equal_points_end_in_one_leaf_however_many_they_are(cell_points):
     log = log_of_points(np.ones((1, 3)))[np.zeros(5000, dtype=int)]
-    found = learn_topdown(parts_of(log), TopdownParameters(cell_points=cell_points))
+    found = fit_clusters(chunks_of(log), TopdownParameters(cell_points=cell_points))
     assert_allclose(found.mean_m, np.ones((1, 3)), atol=1e-6)
     assert_array_equal(found.covariance_m2, np.zeros((1, 3, 3)))
     scene = Scene()
@@ -204,17 +211,17 @@ def test_equal_points_end_in_one_leaf_however_many_they_are(cell_points):
 
 
 def test_one_beam_makes_one_element_unless_more_points_are_asked_for():
-    one = parts_of(log_of_points(np.zeros((1, 3))))
-    assert len(learn_topdown(one, TopdownParameters())) == 1
+    one = chunks_of(log_of_points(np.zeros((1, 3))))
+    assert len(fit_clusters(one, TopdownParameters())) == 1
     with pytest.raises(InputError, match=r"min_points: none of 1 clusters has 5 points, the fullest has 1"):
-        learn_topdown(one, TopdownParameters(min_points=5))
+        fit_clusters(one, TopdownParameters(min_points=5))
 
 
 @pytest.mark.parametrize("case", REFUSALS)
 def test_a_log_without_anything_to_learn_is_refused(case):
     parts, words = REFUSALS[case]
     with pytest.raises(InputError, match=words):
-        learn_topdown(parts, TopdownParameters())
+        fit_clusters(parts, TopdownParameters())
 
 
 def test_a_full_disk_is_said_so(tmp_path, monkeypatch):
@@ -228,7 +235,7 @@ def test_a_full_disk_is_said_so(tmp_path, monkeypatch):
     monkeypatch.setattr("pathlib.Path.open", lambda *_: Full())
     log = fired(park(), 3000, seed=1)
     with pytest.raises(FileError, match=r"cannot be written, No space left on device; set TMPDIR"):
-        learn_topdown(parts_of(log), TopdownParameters(cell_points=500, sample_points=1000))
+        fit_clusters(chunks_of(log), TopdownParameters(cell_points=500, sample_points=1000))
 
 
 def test_progress_ends_with_all_beams_and_never_goes_back():
@@ -236,7 +243,7 @@ def test_progress_ends_with_all_beams_and_never_goes_back():
     for cell_points in (3000, 2_000_000):
         told = []
         parameters = TopdownParameters(cell_points=cell_points, sample_points=2000, restarts=1)
-        learn_topdown(parts_of(log), parameters, progress=told.append)
+        fit_clusters(chunks_of(log), parameters, progress=told.append)
         assert told[-1] == len(log)
         assert told == sorted(told)
 

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The voxel learner: a known world comes back, and bad logs are refused."""
+"""The voxel model: a known world comes back, and bad logs are refused."""
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from pydantic import ValidationError
-from volume_clouds import REFUSALS, log_of_points, parts_of, random_log
+from volume_clouds import REFUSALS, chunks_of, log_of_points, random_log
 
 from hedgerow import InputError
 from hedgerow.log import Beams, Log
-from hedgerow.models.voxel import VoxelParameters, learn_voxel
+from hedgerow.models.voxel import VoxelParameters, fit_voxels
 from hedgerow.world import Scene, SceneWorld
 
 UTM_M = np.array([300_000.0, 5_400_000.0, 300.0])
@@ -34,18 +34,18 @@ def aimed_log(rng, mean_m, covariance_m2, n_each):
     return SceneWorld(scene, max_range_m=20.0).fire(beams, seed=11)
 
 
-@pytest.mark.parametrize("far_m", [np.zeros(3), UTM_M], ids=["local", "utm"])
-def test_a_known_world_comes_back_within_statistical_error(far_m):
+@pytest.mark.parametrize("farthest_m", [np.zeros(3), UTM_M], ids=["local", "utm"])
+def test_a_known_world_comes_back_within_statistical_error(farthest_m):
     rng = np.random.default_rng(7)
     n, n_each = 27, 4000
     mean_m, covariance_m2 = known_world(rng, n)
-    log = aimed_log(rng, mean_m + far_m, covariance_m2, n_each)
-    found = learn_voxel(parts_of(log[::2], log[1::2]), VoxelParameters())
+    log = aimed_log(rng, mean_m + farthest_m, covariance_m2, n_each)
+    found = fit_voxels(chunks_of(log[::2], log[1::2]), VoxelParameters())
     assert len(found) == n
     order = np.argsort(found.mean_m[:, 1])
     # Standard errors of a mean and of a covariance from n_each points; 5 sigma: false alarm 243 * 6e-7 = 1.4e-4.
     variance = np.einsum("nii->ni", covariance_m2)
-    mean_error = (found.mean_m[order] - mean_m - far_m) / np.sqrt(variance / n_each)
+    mean_error = (found.mean_m[order] - mean_m - farthest_m) / np.sqrt(variance / n_each)
     assert np.abs(mean_error).max() < 5
     spread = np.sqrt((covariance_m2**2 + variance[:, :, None] * variance[:, None, :]) / n_each)
     assert np.abs((found.covariance_m2[order] - covariance_m2) / spread).max() < 5
@@ -55,22 +55,22 @@ def test_a_known_world_comes_back_within_statistical_error(far_m):
 
 def test_voxels_with_too_few_points_are_left_out():
     points = np.repeat([[0.1, 0.1, 0.1], [0.4, 0.1, 0.1]], [4, 5], axis=0)
-    found = learn_voxel(parts_of(log_of_points(points)), VoxelParameters())
+    found = fit_voxels(chunks_of(log_of_points(points)), VoxelParameters())
     assert_allclose(found.mean_m, [[0.4, 0.1, 0.1]], atol=1e-6)
-    assert len(learn_voxel(parts_of(log_of_points(points)), VoxelParameters(min_points=4))) == 2
+    assert len(fit_voxels(chunks_of(log_of_points(points)), VoxelParameters(min_points=4))) == 2
 
 
 def test_every_return_of_a_pulse_is_a_point():
     log = Log.from_arrays(
         origins=(0, 0, 0), directions=[[1.0, 0, 0]] * 3, ranges=[[1.05, 2.05], [1.15, 2.05], [1.1, np.inf]]
     )
-    found = learn_voxel(parts_of(log), VoxelParameters(min_points=1))
+    found = fit_voxels(chunks_of(log), VoxelParameters(min_points=1))
     assert_allclose(found.mean_m[:, 0], [1.1, 2.05], atol=1e-6)
 
 
 def test_settings_go_into_the_world_and_elements_are_solid():
     log = random_log(np.random.default_rng(0), 500)
-    found = learn_voxel(parts_of(log), VoxelParameters(tau=2.0, min_sigma_m=0.01))
+    found = fit_voxels(chunks_of(log), VoxelParameters(tau=2.0, min_sigma_m=0.01))
     assert (found.tau, found.min_sigma_m, found.law) == (2.0, 0.01, "permeability")
     assert_array_equal(found.stop, np.zeros(len(found)))
 
@@ -78,7 +78,7 @@ def test_settings_go_into_the_world_and_elements_are_solid():
 def test_progress_counts_beams():
     log = random_log(np.random.default_rng(0), 500)
     told = []
-    learn_voxel(parts_of(log[:200], log[200:]), VoxelParameters(), progress=told.append)
+    fit_voxels(chunks_of(log[:200], log[200:]), VoxelParameters(), progress=told.append)
     assert told == [200, 500]
 
 
@@ -86,7 +86,7 @@ def test_progress_counts_beams():
 def test_a_log_without_anything_to_learn_is_refused(case):
     parts, words = REFUSALS[case]
     with pytest.raises(InputError, match=words):
-        learn_voxel(parts, VoxelParameters())
+        fit_voxels(parts, VoxelParameters())
 
 
 def test_one_beam_is_too_few_for_a_voxel_and_the_error_says_what_to_change():
@@ -94,8 +94,8 @@ def test_one_beam_is_too_few_for_a_voxel_and_the_error_says_what_to_change():
     with pytest.raises(
         InputError, match=r"none of 1 voxels of 0.3 m has 5 points, the fullest has 1; take more sweeps"
     ):
-        learn_voxel(parts_of(one), VoxelParameters())
-    assert len(learn_voxel(parts_of(one), VoxelParameters(min_points=1))) == 1
+        fit_voxels(chunks_of(one), VoxelParameters())
+    assert len(fit_voxels(chunks_of(one), VoxelParameters(min_points=1))) == 1
 
 
 @pytest.mark.parametrize("wrong", [{"side": 1.0}, {"side_m": 0.0}, {"min_points": 0}, {"tau": np.nan}])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Logs and sites that the tests of the volume learners share."""
+"""Logs and sites that the tests of the volume models share."""
 
 import numpy as np
 
@@ -37,22 +37,22 @@ def random_log(rng, n, n_returns=2, spread_m=1.5):
     )
 
 
-def parts_of(*logs):
+def chunks_of(*logs):
     """A log source of these partitions."""
     return lambda: iter(logs)
 
 
 NONE = np.zeros((0, 3))
 REFUSALS = {
-    "no parts": (parts_of(), "log: has no beams.*select"),
-    "no beams": (parts_of(Log.from_arrays(origins=NONE, directions=NONE, ranges=[])), "log: has no beams.*select"),
-    "no returns": (parts_of(Log.from_arrays(**NOWHERE)), "log: none of its 1 beams has a return.*range limits"),
+    "no parts": (chunks_of(), "log: has no beams.*select"),
+    "no beams": (chunks_of(Log.from_arrays(origins=NONE, directions=NONE, ranges=[])), "log: has no beams.*select"),
+    "no returns": (chunks_of(Log.from_arrays(**NOWHERE)), "log: none of its 1 beams has a return.*range limits"),
     "two maps": (
-        parts_of(log_of_points(np.zeros((9, 3))), log_of_points(np.ones((9, 3)), map_origin_m=(1, 0, 0))),
+        chunks_of(log_of_points(np.zeros((9, 3))), log_of_points(np.ones((9, 3)), map_origin_m=(1, 0, 0))),
         "map_origin_m: differs",
     ),
 }
-"""Logs that no learner can learn from, and the words of the refusal."""
+"""Logs that no model can learn from, and the words of the refusal."""
 
 
 def park(half_m=12.0, seed=0):

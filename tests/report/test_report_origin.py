@@ -2,6 +2,8 @@
 """The report says what each simulation is, how to learn it again, and the main numbers in words."""
 
 import shlex
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -47,6 +49,14 @@ def test_nested_parameters_come_back_through_the_command(log_file):
     words = shlex.split(learn_command("site.world", world))
     assert words[4] == "site.world" and words[7] == "--set" and len(words) == 9
     assert hr.learn(log_file, "hybrid", **settings_of(words[8:])).header == world.header
+
+
+def test_parameters_that_a_model_no_longer_has_are_left_out_of_the_command(log_file):
+    world = hr.learn(log_file, "hybrid", topdown={"tau": 3.0})
+    old = world.header.parameters | {"gone": 1, "topdown": world.header.parameters["topdown"] | {"lost": 2}}
+    source = SimpleNamespace(header=replace(world.header, parameters=old))
+    command = learn_command("site", source)
+    assert command is not None and command.endswith("--model hybrid --set topdown.tau=3.0")
 
 
 def test_what_was_not_learned_from_a_file_has_no_command(log_file):

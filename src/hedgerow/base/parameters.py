@@ -13,7 +13,7 @@ turns what pydantic finds wrong into sentences.
 
 import difflib
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, NamedTuple, Self, TypeVar, cast, get_args
+from typing import Annotated, Any, NamedTuple, Self, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -24,8 +24,6 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 """0 is none, 1 is all."""
-
-Kind = TypeVar("Kind", bound=BaseModel)
 
 
 class Row(NamedTuple):
@@ -52,7 +50,10 @@ class Parameters(BaseModel):
         Raises:
             ParameterError: an InputError that knows the place; an unknown name, or a value that cannot be.
         """
-        return parse(cls, values, where)
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            raise _refusal(cls, values, error, where) from None
 
     @classmethod
     def parse_from(cls, values: object, path: object, table: str = "") -> Self:
@@ -75,7 +76,14 @@ class Parameters(BaseModel):
     @classmethod
     def rows(cls) -> list[Row]:
         """Return name, default and meaning of every parameter, for help."""
-        return rows(cls)
+        return [
+            Row(
+                name,
+                "required" if field.is_required() else str(field.get_default(call_default_factory=True)),
+                " ".join((field.description or "").split()),
+            )
+            for name, field in cls.model_fields.items()
+        ]
 
 
 class StrictParameters(Parameters):
@@ -84,27 +92,7 @@ class StrictParameters(Parameters):
     model_config = ConfigDict(strict=True)
 
 
-def parse(kind: type[Kind], values: object, where: str) -> Kind:
-    """Do what `Parameters.parse` does, for any model."""
-    try:
-        return kind.model_validate(values)
-    except ValidationError as error:
-        raise _refusal(kind, values, error, where) from None
-
-
-def rows(kind: type[BaseModel]) -> list[Row]:
-    """Do what `Parameters.rows` does, for any model."""
-    return [
-        Row(
-            name,
-            "required" if field.is_required() else str(field.get_default(call_default_factory=True)),
-            " ".join((field.description or "").split()),
-        )
-        for name, field in kind.model_fields.items()
-    ]
-
-
-def shorten(value: object) -> str:
+def shortened(value: object) -> str:
     """Show a value in at most 60 characters."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bottom-up world: small ellipsoids that grow together as long as they stay dense (Deschaud 2012 §III.C.3).
+"""The bottom-up model: small ellipsoids that merge as long as they stay dense (Deschaud 2012 §III.C.3).
 
 The paper starts from many small ellipsoids and merges neighbours subject to a constraint on point density. Here the
 small ones are the voxels of a fine grid, so they are exactly mergeable sums like all else. Two neighbouring regions may
@@ -22,37 +22,46 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from hedgerow.base.parameters import Positive, StrictParameters
+from hedgerow.base.progress import Progress
 from hedgerow.errors import InputError
-from hedgerow.models.steps.log_parts import Parts
-from hedgerow.models.steps.moments import Moments, Progress, VoxelStatistics, gather, require_points
+from hedgerow.models.steps.log_chunks import LearningTask, LogChunks
+from hedgerow.models.steps.moments import Moments, require_points, sum_voxels
+from hedgerow.models.steps.permeability import CountParameters, count_permeability
 from hedgerow.world.elements import Gaussians
 
 _DENSITY_STEPS = 100
 """Densities that differ by less than a part in so many count as equal; chance decides then, so that chains break."""
 
 
-class BottomupParameters(StrictParameters):
-    """What the bottom-up learner can be told."""
+class BottomupParameters(StrictParameters, CountParameters):
+    """Parameters of the bottom-up model."""
 
     side_m: Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)] = 0.15
-    """Side of the voxels that the small ellipsoids come from."""
+    """Side of the voxels that merging starts from."""
     density_share: Annotated[float, Field(gt=0, le=1)] = 0.5
-    """An ellipsoid must be at least this share as dense as the small ones it is made of."""
+    """Two regions merge only if the merged ellipsoid is at least this share as dense as the voxels in it."""
     max_spread_m: Positive = 0.25
-    """Root mean square distance of an ellipsoid's points from its mean, at most; even ground would grow for ever."""
+    """Maximum root mean square distance of an element's points from its mean; without it, flat ground would merge
+    without end."""
     min_points: Annotated[int, Field(ge=1)] = 5
-    """Ellipsoids with fewer points are left out."""
+    """Minimum number of points of an element; elements with fewer are left out."""
     tau: Positive = 3.5
-    """A ray meets an element up to this Mahalanobis distance; Deschaud 2012 took 2."""
+    """Mahalanobis distance up to which a ray meets an element; Deschaud 2012 took 2."""
     min_sigma_m: Positive = 0.001
-    """Floor of an element's standard deviations, so that flat ones stay valid."""
+    """Minimum standard deviation of an element along any axis; keeps flat elements valid."""
 
 
-def learn_bottomup(parts: Parts, parameters: BottomupParameters, *, progress: Progress | None = None) -> Gaussians:
-    """Learn Gaussians by growing regions from small ellipsoids, from all returns of a log.
+def learn_bottomup(task: LearningTask, parameters: BottomupParameters) -> tuple[Gaussians, ...]:
+    """Learn permeable Gaussians by merging small ones."""
+    gaussians = fit_regions(task.chunks, parameters, progress=task.start("merging voxels"))
+    return count_permeability(task, (gaussians,), parameters)
+
+
+def fit_regions(chunks: LogChunks, parameters: BottomupParameters, *, progress: Progress | None = None) -> Gaussians:
+    """Fit Gaussians to regions of merged voxels, from all returns of a log.
 
     Args:
-        parts: gives the log's partitions, map frame.
+        chunks: of the log, map frame.
         parameters: see there.
         progress: called with the number of beams read.
 
@@ -62,12 +71,11 @@ def learn_bottomup(parts: Parts, parameters: BottomupParameters, *, progress: Pr
     Raises:
         InputError: no beams, no returns, or no region with enough points; says what to do.
     """
-    statistics = VoxelStatistics(parameters.side_m)
-    gather(parts, statistics, progress=progress)
+    statistics = sum_voxels(chunks, parameters.side_m, progress=progress)
     require_points(statistics.n_beams, len(statistics))
     moments = statistics.moments()
-    region = grow(moments, statistics.keys(), parameters)
-    grown = moments.joined(region, int(region.max()) + 1)
+    region = merge_voxels(moments, statistics.keys(), parameters)
+    grown = moments.join(region, int(region.max()) + 1)
     enough = grown.count >= parameters.min_points
     if not enough.any():
         raise InputError(
@@ -75,10 +83,10 @@ def learn_bottomup(parts: Parts, parameters: BottomupParameters, *, progress: Pr
             f"none of {len(grown)} regions has {parameters.min_points} points, the fullest has "
             f"{grown.count.max()}; take more sweeps, a larger side_m or a smaller min_points",
         )
-    return grown.chosen(enough).gaussians(tau=parameters.tau, min_sigma_m=parameters.min_sigma_m)
+    return grown.select(enough).gaussians(tau=parameters.tau, min_sigma_m=parameters.min_sigma_m)
 
 
-def grow(moments: Moments, key: NDArray[np.int32], parameters: BottomupParameters) -> NDArray[np.int64]:
+def merge_voxels(moments: Moments, key: NDArray[np.int32], parameters: BottomupParameters) -> NDArray[np.int64]:
     """Merge neighbouring voxels into regions.
 
     Args:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The points world: every return is kept as it is (Browning 2012 §3.3.1, "Nearest Neighbors"; the baseline of
+"""The points model: every return is kept as it is (Browning 2012 §3.3.1, "Nearest Neighbors"; the baseline of
 Tallavajhula 2018 §4.3.2).
 
-The model is the points, so its memory grows with the log: 48 bytes per return, and its normals are fitted at once.
-Points are sorted by position, so the order and the partitions of the log change nothing.
+The world is the points, so its memory grows with the log: 48 bytes per return, and normals are fitted to all at once.
+Points are sorted by position, so the order and the chunks of the log change nothing.
 
 Equations: docs/models.md §4.
 """
@@ -17,55 +17,60 @@ from hedgerow.base.parameters import NotNegative, Parameters, Positive
 from hedgerow.base.progress import Progress, counted
 from hedgerow.errors import InputError
 from hedgerow.log import Log
-from hedgerow.models.steps.log_parts import Parts
+from hedgerow.models.steps.log_chunks import LearningTask, LogChunks
+from hedgerow.models.steps.moments import require_same_map
 from hedgerow.models.steps.normals import estimate_normals
 from hedgerow.world.elements import Points
 from hedgerow.world.surface_noise import SurfaceNoise
 
 
 class PointsParameters(Parameters):
-    """How points are remembered and seen."""
+    """Parameters of the points model."""
 
     reach_m: Positive = 0.01
-    """A beam sees points up to this far off its line (d_max in Browning 2012). More fattens objects, less opens
-    holes."""
+    """A beam sees points within this distance of its line (d_max in Browning 2012). Larger values fatten objects,
+    smaller ones open holes."""
     pick: Literal["nearest", "first"] = "nearest"
     """Which point gives the range: the nearest to the beam's line (Browning 2012), or the first along it
     (Tallavajhula 2018)."""
     normal_radius_m: Positive = 0.4
-    """Points within it define a point's normal."""
+    """Radius of the neighbourhood that the normal of a point is fitted to."""
     sigma0_m: NotNegative = 0.015
-    """Range noise at normal incidence; Browning 2012 takes what it fitted to its surfaces, for an HDL-64E this."""
+    """Standard deviation of the range at normal incidence; the default is what Browning 2012 fitted for an HDL-64E."""
     sigma_a_m: NotNegative = 0.0014
-    """How the noise grows with the incidence angle; likewise."""
+    """Growth of the range noise with the angle of incidence (docs/models.md §2); the default is from the same fit."""
 
 
-DEFAULTS = PointsParameters()
+def learn_points(task: LearningTask, parameters: PointsParameters) -> tuple[Points]:
+    """Learn a world of points."""
+    return (collect_points(task.chunks, parameters, progress=task.start("keeping points")),)
 
 
-def learn_points(parts: Parts, parameters: PointsParameters = DEFAULTS, *, progress: Progress | None = None) -> Points:
-    """Keep all returns of a log.
+def collect_points(
+    chunks: LogChunks, parameters: PointsParameters | None = None, *, progress: Progress | None = None
+) -> Points:
+    """Collect all returns of a log.
 
     Each return of a pulse is a point of its own: a second return lies on something as real as the first.
 
     Args:
-        parts: gives the log's partitions, map frame.
-        parameters: how the points are seen.
+        chunks: of the log, map frame.
+        parameters: how beams see the points. Default: those of the model.
         progress: called with the number of beams read.
 
     Returns:
         Points sorted by x, then y, then z, with unit normals on the side of the sensor.
 
     Raises:
-        InputError: the log is empty, has no return, or its parts have different map origins.
+        InputError: the log is empty, has no return, or its chunks have different map origins.
     """
+    chosen = PointsParameters() if parameters is None else parameters
     returns: list[tuple[NDArray[np.float64], NDArray[np.float32], NDArray[np.float32], NDArray[np.uint16]]] = []
     map_origin_m: NDArray[np.float64] | None = None
     n_beams = 0
-    for log in counted(parts(), progress):
-        if map_origin_m is not None and not np.array_equal(log.map_origin_m, map_origin_m):
-            raise InputError("map_origin_m", f"parts have {map_origin_m.tolist()} and {log.map_origin_m.tolist()}")
-        map_origin_m = log.map_origin_m
+    for log in counted(chunks(), progress):
+        map_origin_m = log.map_origin_m if map_origin_m is None else map_origin_m
+        require_same_map(map_origin_m, log.map_origin_m)
         returns.append(_returns_of(log))
         n_beams += len(log)
     if n_beams == 0:
@@ -74,17 +79,17 @@ def learn_points(parts: Parts, parameters: PointsParameters = DEFAULTS, *, progr
     returns.clear()
     if len(position_m) == 0:
         raise InputError("log", f"none of its {n_beams} beams has a return; there are no points to keep")
-    # Down to the label, so that even of points in one place the order does not depend on the partitions.
+    # Down to the label, so that even of points in one place the order does not depend on the chunks.
     order = np.lexsort((label, intensity, *toward.T, position_m[:, 2], position_m[:, 1], position_m[:, 0]))
     position_m, toward = position_m[order], toward[order]
     return Points(
         position_m=position_m,
-        normal=estimate_normals(position_m, toward, kernel_m=parameters.normal_radius_m),
+        normal=estimate_normals(position_m, toward, kernel_m=chosen.normal_radius_m),
         intensity=intensity[order],
         label=label[order],
-        reach_m=parameters.reach_m,
-        pick=parameters.pick,
-        noise=SurfaceNoise(parameters.sigma0_m, parameters.sigma_a_m),
+        reach_m=chosen.reach_m,
+        pick=chosen.pick,
+        noise=SurfaceNoise(chosen.sigma0_m, chosen.sigma_a_m),
     )
 
 

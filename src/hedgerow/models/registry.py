@@ -1,197 +1,61 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The models a log can be learned as, each a short recipe over the learners. A new kind of world is one row more.
+"""The models that a log can be learned as, and `learn`, which runs one of them.
 
-Equations: docs/models.md §6.
+A model is a file of its own: its parameters, its algorithm and its recipe, a function `learn_NAME(task, parameters)`
+that returns tables of elements. A new model is one such file, and one row in MODELS. What recipes share is the task
+(steps/log_chunks.py: the log in chunks, its summary, progress) and counting (steps/permeability.py).
 """
 
-import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import BaseModel
 
-from hedgerow.base.parameters import NotNegative, Parameters, Positive, parse
-from hedgerow.base.progress import ProgressSteps
+from hedgerow.base.parameters import Parameters
+from hedgerow.base.progress import Report, Stages
 from hedgerow.errors import InputError
 from hedgerow.log import Log
 from hedgerow.models.bottomup import BottomupParameters, learn_bottomup
+from hedgerow.models.hybrid import HybridParameters, learn_hybrid
 from hedgerow.models.points import PointsParameters, learn_points
 from hedgerow.models.refined.model import RefinedParameters, learn_refined
-from hedgerow.models.steps.classifier import ClassifierParameters, learn_volume_map, read_classifier, volume_part
-from hedgerow.models.steps.log_parts import Parts, Survey
-from hedgerow.models.steps.permeability import Counts, count, with_permeability, without_passed
-from hedgerow.models.steps.surface_noise import fit_noise
-from hedgerow.models.surface import SurfaceParameters, learn_surface
+from hedgerow.models.steps.log_chunks import LearningTask, LogChunks, chunks_of, summarise
+from hedgerow.models.surface import (
+    PermeableSurfaceParameters,
+    SolidSurfaceParameters,
+    learn_permeable_surface,
+    learn_surface,
+)
 from hedgerow.models.topdown import TopdownParameters, learn_topdown
 from hedgerow.models.voxel import VoxelParameters, learn_voxel
+from hedgerow.world import LearnedWorld
 from hedgerow.world.elements import Gaussians, Points, Triangles
+from hedgerow.world.store.header import Provenance
 
-Table = Gaussians | Triangles | Points
-
-
-class CountParameters(Parameters):
-    """How permeability is counted."""
-
-    window_m: Positive = 0.5
-    """A triangle is hit by returns this near to it (the offset of Browning 2012, "relatively insensitive")."""
-    prior_hits: NotNegative = 0.0
-    """Hits that every element starts with; Tallavajhula 2018 Table 4.1 took 0 for ellipsoids and 1 for triangles."""
-    prior_passes: NotNegative = 0.0
-    """Passes that every element starts with; Tallavajhula 2018 took 1 for ellipsoids and 2 for triangles."""
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """What a recipe works on."""
-
-    parts: Parts
-    survey: Survey
-    stages: ProgressSteps
-
-    def count(self, tables: tuple[Gaussians | Triangles, ...], window_m: float) -> Counts:
-        """Count how often each element was hit and passed."""
-        return count(
-            self.parts,
-            tables,
-            max_range_m=self.survey.max_range_m,
-            window_m=window_m,
-            progress=self.stages.meter("counting hits and passes"),
-        )
-
-    def permeable(self, tables: tuple[Gaussians | Triangles, ...], how: CountParameters) -> tuple[Table, ...]:
-        """Count the permeability of all elements and drop those that were never hit."""
-        counts = self.count(tables, how.window_m)
-        return with_permeability(tables, counts, prior_hits=how.prior_hits, prior_passes=how.prior_passes)
-
-    def with_noise(self, triangles: Triangles, how: SurfaceParameters) -> Triangles:
-        """Fit the range noise of a surface."""
-        noise = fit_noise(
-            self.parts,
-            triangles,
-            max_bend_rad=math.radians(how.noise_bend_deg),
-            progress=self.stages.meter("fitting range noise"),
-        )
-        return replace(triangles, noise=noise)
-
-
-class SolidSurfaceParameters(SurfaceParameters):
-    """How a solid surface is learned."""
-
-    max_passed: Annotated[float, Field(ge=0, le=1)] = 0.5
-    """A triangle is dropped if more than this share of the beams that met it passed: it is the trace of something that
-    moved, or grew into free space. 1 keeps every triangle, as Browning 2012 does."""
-    window_m: Positive = CountParameters().window_m
-    """A triangle is hit by returns this near to it."""
-
-
-class PermeableSurfaceParameters(SurfaceParameters, CountParameters):
-    """How a permeable surface is learned."""
-
-
-class PermeableVoxelParameters(VoxelParameters, CountParameters):
-    """How a voxel world is learned."""
-
-
-class PermeableTopdownParameters(TopdownParameters, CountParameters):
-    """How a top-down world is learned."""
-
-
-class PermeableBottomupParameters(BottomupParameters, CountParameters):
-    """How a bottom-up world is learned."""
-
-
-def _from_file(value: object) -> object:
-    """Read the parameters of a tuned classifier if their file is named."""
-    return read_classifier(value) if isinstance(value, str | Path) else value
-
-
-class HybridParameters(CountParameters):
-    """How a hybrid world is learned: surface and volume each by its own model."""
-
-    classifier: Annotated[ClassifierParameters, BeforeValidator(_from_file)] = ClassifierParameters()
-    """What is surface and what is volume: parameters, or a TOML file of `hedgerow tune classifier`."""
-    surface: SurfaceParameters = SurfaceParameters()
-    """How the surface is learned."""
-    topdown: TopdownParameters = TopdownParameters()
-    """How the volumes are learned."""
-
-
-def _points(job: Job, parameters: PointsParameters) -> tuple[Table, ...]:
-    return (learn_points(job.parts, parameters, progress=job.stages.meter("keeping points")),)
-
-
-def _surface(job: Job, parameters: SolidSurfaceParameters) -> tuple[Table, ...]:
-    own = _only(SurfaceParameters, parameters)
-    triangles = learn_surface(job.parts, own, progress=job.stages.meter("fitting the surface"))
-    if parameters.max_passed < 1:
-        triangles = without_passed(triangles, job.count((triangles,), parameters.window_m), parameters.max_passed)
-    return (job.with_noise(triangles, own),)
-
-
-def _permeable_surface(job: Job, parameters: PermeableSurfaceParameters) -> tuple[Table, ...]:
-    own = _only(SurfaceParameters, parameters)
-    triangles = learn_surface(job.parts, own, progress=job.stages.meter("fitting the surface"))
-    return job.permeable((job.with_noise(triangles, own),), parameters)
-
-
-def _voxel(job: Job, parameters: PermeableVoxelParameters) -> tuple[Table, ...]:
-    own = _only(VoxelParameters, parameters)
-    return job.permeable((learn_voxel(job.parts, own, progress=job.stages.meter("summing up voxels")),), parameters)
-
-
-def _topdown(job: Job, parameters: PermeableTopdownParameters) -> tuple[Table, ...]:
-    own = _only(TopdownParameters, parameters)
-    return job.permeable((learn_topdown(job.parts, own, progress=job.stages.meter("clustering")),), parameters)
-
-
-def _bottomup(job: Job, parameters: PermeableBottomupParameters) -> tuple[Table, ...]:
-    own = _only(BottomupParameters, parameters)
-    return job.permeable((learn_bottomup(job.parts, own, progress=job.stages.meter("growing regions")),), parameters)
-
-
-def _hybrid(job: Job, parameters: HybridParameters) -> tuple[Table, ...]:
-    stages = job.stages
-    is_volume = learn_volume_map(job.parts, parameters.classifier, progress=stages.meter("telling surface from volume"))
-
-    def volume_parts() -> Iterator[Log]:
-        return (volume_part(log, is_volume) for log in job.parts())
-
-    triangles = learn_surface(
-        job.parts, parameters.surface, keep=lambda p: ~is_volume(p), progress=stages.meter("fitting the surface")
-    )
-    tables: tuple[Gaussians | Triangles, ...] = (job.with_noise(triangles, parameters.surface),)
-    if any(log.returns.hit.any() for log in volume_parts()):
-        tables += (learn_topdown(volume_parts, parameters.topdown, progress=stages.meter("clustering volumes")),)
-    return job.permeable(tables, parameters)
-
-
-def _refined(job: Job, parameters: RefinedParameters) -> tuple[Table, ...]:
-    return (learn_refined(job.parts, parameters, survey=job.survey, stages=job.stages),)
-
-
-def _only(kind: type[Any], parameters: BaseModel) -> Any:
-    """The part of some parameters that one learner knows."""
-    return kind(**{name: getattr(parameters, name) for name in kind.model_fields})
+if TYPE_CHECKING:
+    from hedgerow.io.source import LogSource
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """One way to learn a world."""
+    """A row of MODELS."""
 
+    name: str
     about: str
     """When to use it."""
-    parameters: type[BaseModel]
-    learn: Callable[[Job, Any], tuple[Table, ...]]
+    parameters: type[Parameters]
+    learn: Callable[[LearningTask, Any], tuple[Gaussians | Triangles | Points, ...]]
+    """The recipe: from the log and parameters to elements."""
 
-    def with_parameters(self, name: str, values: dict[str, Any]) -> BaseModel:
-        """Check what the user asked for; a dotted name, such as prior.count, changes one value of a group.
+    def parse(self, values: dict[str, Any]) -> Parameters:
+        """Check the parameters that a user gives; a dotted name, such as prior.count, changes one value of a group.
 
         Raises:
             InputError: unknown name or value out of bounds; says which and what there is.
         """
-        return parse(self.parameters, self._grouped(values), f"model {name}")
+        return self.parameters.parse(self._grouped(values), f"model {self.name}")
 
     def _grouped(self, values: dict[str, Any]) -> dict[str, Any]:
         """The values with those of dotted names put into their groups, beside the defaults of these."""
@@ -211,19 +75,79 @@ class Model:
         return field.default if field and isinstance(field.default, BaseModel) else None
 
 
-MODELS: dict[str, Model] = {
-    "points": Model("remembers every return; a baseline that sees through walls", PointsParameters, _points),
-    "surface": Model("solid triangles; for roads, walls and ground alone", SolidSurfaceParameters, _surface),
-    "permeable-surface": Model(
-        "triangles that let beams pass; for fences and ground", PermeableSurfaceParameters, _permeable_surface
+_ROWS = (
+    Model(
+        "points",
+        "keeps every return as a point; a baseline only: beams see through walls",
+        PointsParameters,
+        learn_points,
     ),
-    "voxel": Model("a Gaussian per voxel; quick, scales to any site", PermeableVoxelParameters, _voxel),
-    "topdown": Model("Gaussians by recursive K-means; best for vegetation", PermeableTopdownParameters, _topdown),
-    "hybrid": Model("surface where it is one, Gaussians elsewhere; the best start", HybridParameters, _hybrid),
-    "bottomup": Model("Gaussians grown from small ones; compact", PermeableBottomupParameters, _bottomup),
-    "refined": Model(
-        "fitted to the beams themselves, validated on held-out sweeps; most faithful, slower to learn",
+    Model("surface", "solid triangles; for roads, walls and ground alone", SolidSurfaceParameters, learn_surface),
+    Model(
+        "permeable-surface",
+        "triangles that let beams pass; for fences and ground",
+        PermeableSurfaceParameters,
+        learn_permeable_surface,
+    ),
+    Model("voxel", "one Gaussian per voxel; fast, for sites of any size", VoxelParameters, learn_voxel),
+    Model("topdown", "Gaussians by recursive K-means; best for vegetation", TopdownParameters, learn_topdown),
+    Model("hybrid", "triangles for surfaces, Gaussians for vegetation; a good default", HybridParameters, learn_hybrid),
+    Model("bottomup", "Gaussians grown from small ones; compact", BottomupParameters, learn_bottomup),
+    Model(
+        "refined",
+        "Gaussians fitted to the beams themselves, validated on held-out sweeps; most faithful, slower to learn",
         RefinedParameters,
-        _refined,
+        learn_refined,
     ),
-}
+)
+MODELS = {model.name: model for model in _ROWS}
+
+
+def learn(
+    source: "Log | LogSource | str | Path | LogChunks",
+    model: str = "hybrid",
+    *,
+    progress: Report | None = None,
+    **parameters: Any,
+) -> LearnedWorld:
+    """Learn a world from a log.
+
+    Args:
+        source: a log; or the path of one, of any format, or `open_log` of it, which may be larger than memory; or a
+            function that gives the chunks of a log anew each time it is called.
+        model: points, surface, permeable-surface, voxel, topdown, bottomup, hybrid or refined.
+        progress: called with (stage, beams done, beams in all).
+        parameters: of the model; `hedgerow models NAME` lists them.
+
+    Returns:
+        A world to fire at, to ask for likelihoods, and to save.
+
+    Raises:
+        InputError: unknown model or parameter, or a log that cannot be learned from; says why.
+        FileError: the log cannot be read.
+    """
+    if model not in MODELS:
+        raise InputError("model", f"there is no {model!r}; there are {', '.join(MODELS)}")
+    row = MODELS[model]
+    checked = row.parse(parameters)
+    chunks = chunks_of(source)
+    summary = summarise(chunks)
+    stages = Stages(summary.n_beams, progress)
+    tables = row.learn(LearningTask(chunks, summary, stages), checked)
+    stages.finish()
+    return LearnedWorld(
+        *tables,
+        kind=model,
+        parameters=checked.model_dump(mode="json"),
+        min_range_m=summary.min_range_m,
+        max_range_m=summary.max_range_m,
+        map_origin_m=summary.map_origin_m,
+        provenance=Provenance(sensor=summary.sensor, log=_name_of(source), n_beams=summary.n_beams),
+    )
+
+
+def _name_of(source: object) -> str:
+    if isinstance(source, str | Path):
+        return Path(source).name
+    path: object = getattr(source, "path", "")
+    return Path(path).name if isinstance(path, str | Path) else ""

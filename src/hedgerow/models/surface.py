@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The surface world: a triangle mesh through the points of a log (Browning 2012 §3.3.2).
+"""The surface models, solid and permeable: a triangle mesh through the points of a log (Browning 2012 §3.3.2).
 
-The points are thinned to grains, get normals by robust plane fits, and define an implicit surface by robust implicit
+The points are thinned, get normals by robust plane fits, and define an implicit surface by robust implicit
 moving least squares (Oztireli, Guennebaud and Gross 2009), evaluated on the nodes of a sparse grid near the points and
 cut by marching cubes (Lorensen and Cline 1987). A node depends only on points within reach of it, so the log is
-worked through in square tiles with a halo, and the tiles' meshes are the pieces of the mesh made at once, without
-seams.
+worked through in square tiles with a halo; the meshes of the tiles fit together without seams, as if made at once.
 
 Where a node has fewer than `min_neighbours` points within the kernel but enough within `reach_m`, the wider radius
 serves: the far corner of a cube that a slanting surface cuts can be √3 node spacings away, and without its value
@@ -17,6 +16,7 @@ Equations: docs/models.md §10.
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Self
 
 import numpy as np
@@ -24,53 +24,55 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from hedgerow import _core
-from hedgerow.base.parameters import Parameters, Positive
+from hedgerow.base.parameters import Parameters, Positive, Share
 from hedgerow.base.progress import Progress, counted, of_beams, one
 from hedgerow.errors import InputError
-from hedgerow.models.steps import grains as thinning
-from hedgerow.models.steps.log_parts import Parts
-from hedgerow.models.steps.normals import grain_normals
+from hedgerow.models.steps import thinning
+from hedgerow.models.steps.log_chunks import LearningTask, LogChunks
+from hedgerow.models.steps.normals import fit_normals
+from hedgerow.models.steps.permeability import CountParameters, count_passes, count_permeability, drop_passed
+from hedgerow.models.steps.surface_noise import fit_noise
 from hedgerow.world.elements import Triangles
 from hedgerow.world.labels import LabelCounts
 
-Keep = Callable[[NDArray[np.float64]], NDArray[np.bool_]]
+PointFilter = Callable[[NDArray[np.float64]], NDArray[np.bool_]]
 """From (M, 3) points, map frame, to the mask of those to use."""
 
 
 class SurfaceParameters(Parameters):
-    """How a surface is learned."""
+    """Parameters of the mesh, for every model that has one."""
 
     node_m: Positive = 0.3
     """Spacing of the grid's nodes, and so about the size of the triangles."""
     kernel_m: Positive = 0.4
-    """Points within it define normals and surface. Larger is smoother and rounds corners off."""
+    """Radius within which points define normals and surface. Larger values are smoother and round off corners."""
     reach_m: Positive | None = None
-    """Used instead where the kernel holds too few points; None is √3 node spacings, or the kernel if that is more."""
+    """Radius used where kernel_m holds too few points. Default: √3 node_m, or kernel_m if that is larger."""
     min_neighbours: int = Field(default=3, ge=1)
-    """A node with fewer grains within reach does not exist."""
+    """Minimum number of thinned points within reach of a grid node; other nodes are left out."""
     min_close: int = Field(default=6, ge=0, le=8)
-    """A cube is cut only if this many of its eight nodes have enough points within the kernel itself."""
+    """A grid cube gets triangles only if at least this many of its eight nodes have enough points within kernel_m."""
     max_gap_m: Positive | None = None
-    """A triangle farther than this from any point is dropped; None is 0.6 kernels. Less opens holes where points are
-    sparse, more lets edges grow: permeability mends the second, nothing the first."""
+    """Triangles farther than this from every point are removed. Default: 0.6 kernel_m. Smaller values open holes where
+    points are sparse, larger ones let edges grow into free space."""
     sigma_residual: Positive = 0.5
-    """Points lose weight when they lie farther from the surface than about this share of the kernel."""
+    """Distance from the surface, as a share of kernel_m, beyond which points lose weight."""
     sigma_normal: Positive = 0.8
-    """Points lose weight when their unit normals differ by more than about this from the surface's."""
+    """Difference of unit normals from the surface's beyond which points lose weight."""
     rounds: int = Field(default=4, ge=0, le=100)
-    """Most rounds of reweighting; 0 is plain implicit moving least squares."""
+    """Maximum number of reweighting iterations; 0 is plain implicit moving least squares."""
     voxel_m: Positive | None = None
-    """Points in one voxel are summed up before anything else; None is an eighth of the kernel."""
+    """Points are first thinned to one per voxel of this side. Default: an eighth of kernel_m."""
     upward: float = Field(default=0.2, ge=0, le=1)
-    """Tilts the direction to the sensor up before normals choose their side. Ground seen under a degree or two shows
-    either side to a noisy fit; 0.2 takes what is nearly level and seen under less than 11° as seen from above."""
+    """How far the direction to the sensor is tilted up when normals are oriented, so that ground seen at grazing angles
+    (below 11° for 0.2) faces up."""
     noise_bend_deg: float = Field(default=10.0, gt=0, le=180)
-    """Range noise is fitted where the mesh bends by less than this, as sensors have it on surfaces. 180 takes every
-    residual: the noise then covers what the mesh cannot follow, for a better likelihood and less exact ranges."""
+    """Range noise is fitted only where the mesh bends by less than this. 180 uses every residual: the noise then covers
+    errors of the mesh too, which improves the likelihood and makes ranges less exact."""
     tile_m: float = Field(default=24.0, gt=0)
-    """Side of the tiles that are worked through one by one; inf for one piece. Does not change the surface."""
+    """Side of the tiles that are processed one by one; inf for a single tile. Does not change the surface."""
     budget_mb: Positive = 1024.0
-    """Memory for summed-up points; more go to temporary files."""
+    """Memory for thinned points; more go to temporary files."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -81,24 +83,24 @@ class SurfaceParameters(Parameters):
         return self
 
     @property
-    def grain_m(self) -> float:
-        """Side of the voxels that points are summed up in [m]."""
+    def thinning_voxel_m(self) -> float:
+        """Side of the voxels that points are thinned in [m]."""
         return self.kernel_m / 8 if self.voxel_m is None else self.voxel_m
 
     @property
-    def far_m(self) -> float:
-        """How far a node can see [m]."""
+    def farthest_m(self) -> float:
+        """Distance up to which points shape a node [m]."""
         return self.reach_m if self.reach_m is not None else max(self.kernel_m, math.sqrt(3) * self.node_m)
 
     @property
-    def gap_m(self) -> float:
-        """How far a triangle may be from any point [m]."""
+    def largest_gap_m(self) -> float:
+        """Largest distance of a triangle from the nearest point [m]."""
         return 0.6 * self.kernel_m if self.max_gap_m is None else self.max_gap_m
 
     @property
     def halo_m(self) -> float:
-        """How far from a tile a point can have a say in it [m]: it may shape the normal of one that a node sees."""
-        return max(self.far_m, self.gap_m, self.kernel_m) + self.kernel_m + 2 * self.grain_m
+        """Distance from a tile up to which points shape it [m]; some only by the normals of others."""
+        return max(self.farthest_m, self.largest_gap_m, self.kernel_m) + self.kernel_m + 2 * self.thinning_voxel_m
 
     @property
     def nodes_per_tile(self) -> int | None:
@@ -106,20 +108,56 @@ class SurfaceParameters(Parameters):
         return None if math.isinf(self.tile_m) else round(self.tile_m / self.node_m)
 
 
-def learn_surface(
-    parts: Parts,
+class SolidSurfaceParameters(SurfaceParameters):
+    """Parameters of the solid surface model."""
+
+    max_passed: Share = 0.5
+    """Triangles that more than this share of the beams passed are removed: they are traces of moving objects, or extend
+    into free space. 1 keeps all, as Browning 2012 does."""
+    window_m: Positive = CountParameters().window_m
+    """A return within this distance of a triangle, along the beam, counts as a hit."""
+
+
+class PermeableSurfaceParameters(SurfaceParameters, CountParameters):
+    """Parameters of the permeable surface model: those of the mesh, and of counting."""
+
+
+def learn_surface(task: LearningTask, parameters: SolidSurfaceParameters) -> tuple[Triangles]:
+    """Learn solid triangles, without those that most beams passed."""
+    triangles = fit_surface(task.chunks, parameters, progress=task.start("fitting the surface"))
+    if parameters.max_passed < 1:
+        counts = count_passes(task, (triangles,), parameters.window_m)
+        triangles = drop_passed(triangles, counts, parameters.max_passed)
+    return (with_noise(task, triangles, parameters),)
+
+
+def learn_permeable_surface(task: LearningTask, parameters: PermeableSurfaceParameters) -> tuple[Triangles, ...]:
+    """Learn permeable triangles."""
+    triangles = fit_surface(task.chunks, parameters, progress=task.start("fitting the surface"))
+    return count_permeability(task, (with_noise(task, triangles, parameters),), parameters)
+
+
+def with_noise(task: LearningTask, triangles: Triangles, parameters: SurfaceParameters) -> Triangles:
+    """Return the triangles with range noise fitted to the log, as a stage of learning."""
+    max_bend_rad = math.radians(parameters.noise_bend_deg)
+    noise = fit_noise(task.chunks, triangles, max_bend_rad=max_bend_rad, progress=task.start("fitting range noise"))
+    return replace(triangles, noise=noise)
+
+
+def fit_surface(
+    chunks: LogChunks,
     parameters: SurfaceParameters | None = None,
     *,
-    keep: Keep | None = None,
+    points_to_use: PointFilter | None = None,
     threads: int = 0,
     progress: Progress | None = None,
 ) -> Triangles:
-    """Learn a solid surface from the points of a log.
+    """Fit a solid surface to the points of a log.
 
     Args:
-        parts: the log, in partitions; read once.
+        chunks: of the log, map frame; read once.
         parameters: None for the defaults.
-        keep: chooses the points to use, for example those that belong to surfaces. Default: all.
+        points_to_use: selects points, for example those that belong to surfaces. Default: all.
         threads: 0 for all; the result does not depend on it.
         progress: called after each tile with the number of beams it is worth.
 
@@ -132,33 +170,33 @@ def learn_surface(
     """
     chosen = SurfaceParameters() if parameters is None else parameters
     n_nodes = chosen.nodes_per_tile
-    with thinning.GrainStore(
-        voxel_m=chosen.grain_m,
+    with thinning.ThinnedPointStore(
+        voxel_m=chosen.thinning_voxel_m,
         tile_m=math.inf if n_nodes is None else n_nodes * chosen.node_m,
         halo_m=chosen.halo_m,
         budget_bytes=chosen.budget_mb * 1e6,
         threads=threads,
     ) as store:
-        n_beams = _read(parts, store, keep)
+        n_beams = _read(chunks, store, points_to_use)
         meshes: list[Triangles] = []
         tiles = store.tiles()
         for tile in counted(tiles, of_beams(progress, n_beams, len(tiles)), one):
-            meshes.append(_tile_surface(store.grains(tile), tile, chosen, threads))
-    return Triangles.join(meshes) if meshes else Triangles.plain(np.zeros((0, 3, 3)))
+            meshes.append(_tile_surface(store.points(tile), tile, chosen, threads))
+    return Triangles.joined(meshes) if meshes else Triangles.plain(np.zeros((0, 3, 3)))
 
 
-def surface_of(grains: thinning.Grains, parameters: SurfaceParameters, *, threads: int = 0) -> Triangles:
-    """Make the surface through grains in one piece; see `learn_surface`."""
-    return _tile_surface(grains, None, parameters, threads)
+def make_surface(thinned: thinning.ThinnedPoints, parameters: SurfaceParameters, *, threads: int = 0) -> Triangles:
+    """Make the surface through thinned points as a single tile; see `fit_surface`."""
+    return _tile_surface(thinned, None, parameters, threads)
 
 
-def _read(parts: Parts, store: thinning.GrainStore, keep: Keep | None) -> int:
+def _read(chunks: LogChunks, store: thinning.ThinnedPointStore, points_to_use: PointFilter | None) -> int:
     n_beams = 0
-    for log in parts():
+    for log in chunks():
         n_beams += len(log)
         points = thinning.points_of(log)
-        if keep is not None:
-            mask = keep(points["position_m"])
+        if points_to_use is not None:
+            mask = points_to_use(points["position_m"])
             points = {name: column if column is None else column[mask] for name, column in points.items()}
         store.add(points)
     if n_beams == 0:
@@ -167,16 +205,16 @@ def _read(parts: Parts, store: thinning.GrainStore, keep: Keep | None) -> int:
 
 
 def _tile_surface(
-    grains: thinning.Grains, tile: thinning.Tile | None, parameters: SurfaceParameters, threads: int
+    thinned: thinning.ThinnedPoints, tile: thinning.Tile | None, parameters: SurfaceParameters, threads: int
 ) -> Triangles:
-    position_m = thinning.positions_m(grains, parameters.grain_m)
-    thinning.require_spread(position_m, parameters.grain_m)
-    normal = grain_normals(position_m, grains, parameters.kernel_m, upward=parameters.upward, threads=threads)
+    position_m = thinning.positions_m(thinned, parameters.thinning_voxel_m)
+    thinning.require_spread(position_m, parameters.thinning_voxel_m)
+    normal = fit_normals(position_m, thinned, parameters.kernel_m, upward=parameters.upward, threads=threads)
     mesh = _core.make_surface(
-        grains=thinning.as_bytes(grains),
+        grains=thinning.as_bytes(thinned),
         position_m=position_m,
         normal=normal,
-        weight=grains["count"].astype(np.float32),
+        weight=thinned["count"].astype(np.float32),
         settings=_settings(tile, parameters),
         threads=threads,
     )
@@ -192,13 +230,13 @@ def _settings(tile: thinning.Tile | None, parameters: SurfaceParameters) -> _cor
     return _core.SurfaceSettings(
         node_m=parameters.node_m,
         kernel_m=parameters.kernel_m,
-        reach_m=parameters.far_m,
+        reach_m=parameters.farthest_m,
         min_neighbours=parameters.min_neighbours,
         min_close=parameters.min_close,
         sigma_residual_m=parameters.sigma_residual * parameters.kernel_m,
         sigma_normal=parameters.sigma_normal,
         rounds=parameters.rounds,
-        max_gap_m=parameters.gap_m,
+        max_gap_m=parameters.largest_gap_m,
         cubes=_cubes(tile, parameters.nodes_per_tile),
     )
 

@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The top-down world: K-means, again within each cluster, a Gaussian for each small one (Browning 2012 §3.3.3, "Top
+"""The top-down model: K-means, again within each cluster, a Gaussian for each small one (Browning 2012 §3.3.3, "Top
 Down").
 
 After Kalaiah and Varshney (2005), with K = 10 and several starts. Clusters follow the data where voxels cut through it.
-A cloud of up to `cell_points` is clustered in one piece. A larger one is first cut into cells by the same K-means on a
-sample of it (cells.py), goes to temporary files cell by cell, and each cell is then clustered for itself, so memory
-stays bounded whatever the size of the log. The result depends on parameters and points alone: not on the order of the
-points, nor on how the log is cut into parts, nor on the number of threads.
+
+A cloud of up to `cell_points` points is clustered as a whole. A larger one is first cut into cells that fit in memory.
+Square cells would leave straight borders that no cluster crosses. Instead the first levels of the recursive K-means are
+run on a sample of the points: a cell is one of these upper clusters, and its borders are borders that the clusters
+would have anyway. The points go to temporary files cell by cell, and each cell is then clustered on its own. The sample
+is the points whose positions have the smallest hashes.
+
+The result depends on parameters and points alone: not on the order of the points, nor on how the log is cut into
+chunks, nor on the number of threads.
 
 Equations: docs/models.md §8.
 """
@@ -22,18 +27,95 @@ from pydantic import Field
 
 from hedgerow import _core
 from hedgerow.base.parameters import Positive, StrictParameters
+from hedgerow.base.progress import Progress
 from hedgerow.errors import FileError, InputError
 from hedgerow.log import Log
-from hedgerow.models.steps.log_parts import Parts
-from hedgerow.models.steps.moments import RECORD, Moments, Progress, records_of, require_points, require_same_map
+from hedgerow.models.steps.log_chunks import LearningTask, LogChunks
+from hedgerow.models.steps.moments import POINT, Moments, point_records, require_points, require_same_map
+from hedgerow.models.steps.permeability import CountParameters, count_permeability
 from hedgerow.world.elements import Gaussians
 
-# Cutting a large cloud into cells that fit in memory, without seams.
-#
-# Square tiles would leave straight borders that no cluster crosses. Instead the first cuts of the recursive K-means are
-# made on a sample of the points: a cell is what one of its upper clusters is, and the borders between cells are borders
-# that the clusters would have anyway. The sample is the points whose positions have the smallest hashes, so it depends
-# neither on the order of the points nor on how the log is cut into parts, and samples of parts can be merged.
+_SAMPLE_PER_CLUSTER = 20
+_CELLS = 1 << 32  # roots of cells are numbered from here, those of the cuts between cells from 1, a whole cloud is 0
+
+
+class TopdownParameters(StrictParameters, CountParameters):
+    """Parameters of the top-down model."""
+
+    clusters: Annotated[int, Field(ge=2, le=64)] = 10
+    """Number of clusters at each level (K in Browning 2012; Deschaud 2012 took 2)."""
+    split_points: Annotated[int, Field(ge=2)] = 120
+    """Clusters with fewer points than this are not split further (N_p in Browning 2012)."""
+    min_points: Annotated[int, Field(ge=1)] = 1
+    """Minimum number of points of an element; clusters with fewer are left out."""
+    start: Literal["partition", "points"] = "partition"
+    """How K-means is initialised: from the means of a random partition, or from randomly chosen points."""
+    restarts: Annotated[int, Field(ge=1, le=1000)] = 3
+    """Number of initialisations of each K-means; the result with the smallest variation within clusters is used."""
+    iterations: Annotated[int, Field(ge=1)] = 30
+    """Maximum number of iterations of each K-means."""
+    tolerance: Annotated[float, Field(ge=0, lt=1)] = 1e-4
+    """K-means stops when an iteration reduces the variation by less than this share."""
+    tau: Positive = 3.5
+    """Mahalanobis distance up to which a ray meets an element; Deschaud 2012 took 2."""
+    min_sigma_m: Positive = 0.001
+    """Minimum standard deviation of an element along any axis; keeps flat elements and single points valid."""
+    seed: Annotated[int, Field(ge=0, lt=2**64)] = 0
+    """Seed of the random initialisations."""
+    cell_points: Annotated[int, Field(ge=100)] = 2_000_000
+    """Approximate maximum number of points clustered at once, about 200 bytes of memory each; larger clouds are cut
+    into cells first."""
+    sample_points: Annotated[int, Field(ge=1000)] = 250_000
+    """Number of sample points used to cut a larger cloud into cells."""
+
+
+def learn_topdown(task: LearningTask, parameters: TopdownParameters) -> tuple[Gaussians, ...]:
+    """Learn permeable Gaussians of recursive clusters."""
+    gaussians = fit_clusters(task.chunks, parameters, progress=task.start("clustering"))
+    return count_permeability(task, (gaussians,), parameters)
+
+
+def fit_clusters(
+    chunks: LogChunks,
+    parameters: TopdownParameters,
+    *,
+    threads: int = 0,
+    progress: Progress | None = None,
+) -> Gaussians:
+    """Fit a Gaussian to each leaf of a recursive K-means over all returns of a log.
+
+    Args:
+        chunks: of the log, map frame; read a second time if there are more than `cell_points` points.
+        parameters: see there.
+        threads: 0 for all; the result does not depend on it.
+        progress: called with the number of beams whose points are clustered.
+
+    Returns:
+        Gaussians, solid: permeability is counted afterwards.
+
+    Raises:
+        InputError: no beams, no returns, no cluster with enough points, or different map origins; says what to do.
+        FileError: the temporary files cannot be written.
+    """
+    intake = _Intake(parameters)
+    for log in chunks():
+        intake.add(log)
+    require_points(intake.n_beams, intake.sample.n_points)
+    meter = _PointProgress(progress, intake.n_beams, intake.sample.n_points)
+    if intake.held is not None:
+        records = np.concatenate(intake.held)
+        intake.held.clear()
+        moments = _fit_leaves(records, 0, parameters, threads, meter)
+    else:
+        moments = _cluster_in_cells(chunks, intake.sample, parameters, threads, meter)
+    enough = moments.count >= parameters.min_points
+    if not enough.any():
+        raise InputError(
+            "min_points",
+            f"none of {len(moments)} clusters has {parameters.min_points} points, the fullest has "
+            f"{moments.count.max()}; take more sweeps or a smaller min_points",
+        )
+    return moments.select(enough).gaussians(tau=parameters.tau, min_sigma_m=parameters.min_sigma_m)
 
 
 Split = Callable[[NDArray[np.float64], int], list[NDArray[np.integer]]]
@@ -133,7 +215,7 @@ class CellFiles:
         self._paths = [folder / f"cell_{cell:06d}.points" for cell in range(n_cells)]
 
     def append(self, cell: NDArray[np.int64], records: NDArray[Any]) -> None:
-        """Add (M,) points of type RECORD to the (M,) cells they lie in.
+        """Add (M,) points of type POINT to the (M,) cells they lie in.
 
         Raises:
             FileError: a file cannot be written.
@@ -155,9 +237,9 @@ class CellFiles:
         """Give the points of each cell in turn; each file is removed when it has been read."""
         for path in self._paths:
             if not path.exists():
-                yield np.empty(0, dtype=RECORD)
+                yield np.empty(0, dtype=POINT)
                 continue
-            records = np.fromfile(path, dtype=RECORD)
+            records = np.fromfile(path, dtype=POINT)
             path.unlink()
             yield records
 
@@ -174,102 +256,22 @@ def _hash(position_m: NDArray[np.float64]) -> NDArray[np.uint64]:
     return mixed
 
 
-# The top-down world: K-means, again within each cluster, a Gaussian for each small one (Browning 2012 §3.3.3, "Top
-# Down").
-
-
-_SAMPLE_PER_CLUSTER = 20
-_CELLS = 1 << 32  # roots of cells are numbered from here, those of the cuts between cells from 1, one piece is 0
-
-
-class TopdownParameters(StrictParameters):
-    """What the top-down learner can be told."""
-
-    clusters: Annotated[int, Field(ge=2, le=64)] = 10
-    """Means at each level (K in Browning 2012; Deschaud 2012 took 2)."""
-    split_points: Annotated[int, Field(ge=2)] = 120
-    """Clusters with fewer points are not split any more (N_p in Browning 2012)."""
-    min_points: Annotated[int, Field(ge=1)] = 1
-    """Clusters that end up with fewer points are left out."""
-    start: Literal["partition", "points"] = "partition"
-    """K-means starts from the means of a random partition, or from randomly chosen points."""
-    restarts: Annotated[int, Field(ge=1, le=1000)] = 3
-    """Starts of each K-means; the one with the least variation within clusters is kept."""
-    iterations: Annotated[int, Field(ge=1)] = 30
-    """At most so many rounds of K-means for each start."""
-    tolerance: Annotated[float, Field(ge=0, lt=1)] = 1e-4
-    """K-means has settled when a round lessens the variation by less than this share."""
-    tau: Positive = 3.5
-    """A ray meets an element up to this Mahalanobis distance; Deschaud 2012 took 2."""
-    min_sigma_m: Positive = 0.001
-    """Floor of an element's standard deviations, so that flat ones and single points stay valid."""
-    seed: Annotated[int, Field(ge=0, lt=2**64)] = 0
-    """Of the random starts."""
-    cell_points: Annotated[int, Field(ge=100)] = 2_000_000
-    """Most points, roughly, that are held in memory and clustered at once; about 200 bytes each."""
-    sample_points: Annotated[int, Field(ge=1000)] = 250_000
-    """Points that decide how a larger cloud is cut into cells."""
-
-
-def learn_topdown(
-    parts: Parts,
-    parameters: TopdownParameters,
-    *,
-    threads: int = 0,
-    progress: Progress | None = None,
-) -> Gaussians:
-    """Learn a Gaussian for each leaf of a recursive K-means over all returns of a log.
-
-    Args:
-        parts: gives the log's partitions, map frame; called a second time if there are more than `cell_points` points.
-        parameters: see there.
-        threads: 0 for all; the result does not depend on it.
-        progress: called with the number of beams whose points are clustered.
-
-    Returns:
-        Gaussians, solid: permeability is counted afterwards.
-
-    Raises:
-        InputError: no beams, no returns, no cluster with enough points, or different map origins; says what to do.
-        FileError: the temporary files cannot be written.
-    """
-    intake = _Intake(parameters)
-    for part in parts():
-        intake.add(part)
-    require_points(intake.n_beams, intake.sample.n_points)
-    meter = _Meter(progress, intake.n_beams, intake.sample.n_points)
-    if intake.held is not None:
-        records = np.concatenate(intake.held)
-        intake.held.clear()
-        moments = _leaves(records, 0, parameters, threads, meter)
-    else:
-        moments = _learn_cells(parts, intake.sample, parameters, threads, meter)
-    enough = moments.count >= parameters.min_points
-    if not enough.any():
-        raise InputError(
-            "min_points",
-            f"none of {len(moments)} clusters has {parameters.min_points} points, the fullest has "
-            f"{moments.count.max()}; take more sweeps or a smaller min_points",
-        )
-    return moments.chosen(enough).gaussians(tau=parameters.tau, min_sigma_m=parameters.min_sigma_m)
-
-
 class _Intake:
-    """The first pass: a sample of the points, and all of them as long as they are few."""
+    """What the first reading of the log takes in: a sample of the points, and all of them as long as they are few."""
 
     def __init__(self, parameters: TopdownParameters) -> None:
         self.sample = PointSample(parameters.sample_points)
         self.n_beams = 0
-        self.held: list[NDArray[Any]] | None = [np.empty(0, dtype=RECORD)]
+        self.held: list[NDArray[Any]] | None = [np.empty(0, dtype=POINT)]
         self._limit = parameters.cell_points
         self._map_origin_m: NDArray[np.float64] | None = None
 
-    def add(self, part: Log) -> None:
+    def add(self, log: Log) -> None:
         if self._map_origin_m is None:
-            self._map_origin_m = part.map_origin_m
-        require_same_map(self._map_origin_m, part.map_origin_m)
-        self.n_beams += len(part)
-        records = records_of(part)
+            self._map_origin_m = log.map_origin_m
+        require_same_map(self._map_origin_m, log.map_origin_m)
+        self.n_beams += len(log)
+        records = point_records(log)
         self.sample.add(records["position_m"])
         if self.sample.n_points > self._limit:
             self.held = None
@@ -277,7 +279,7 @@ class _Intake:
             self.held.append(records)
 
 
-class _Meter:
+class _PointProgress:
     """Turns points done into beams done, over all cells."""
 
     def __init__(self, progress: Progress | None, n_beams: int, n_points: int) -> None:
@@ -289,8 +291,8 @@ class _Meter:
             self._progress(round((self.before + n_points) * self._beams_per_point))
 
 
-def _learn_cells(
-    parts: Parts, sample: PointSample, parameters: TopdownParameters, threads: int, meter: _Meter
+def _cluster_in_cells(
+    chunks: LogChunks, sample: PointSample, parameters: TopdownParameters, threads: int, meter: _PointProgress
 ) -> Moments:
     def split(points: NDArray[np.float64], number: int) -> list[NDArray[np.integer]]:
         # Every cluster is below the number of points, so this goes down one level only.
@@ -302,25 +304,31 @@ def _learn_cells(
     tree = CellTree(sample, parameters.cell_points, min_sample, split)
     with tempfile.TemporaryDirectory(prefix="hedgerow-topdown-") as folder:
         files = CellFiles(Path(folder), tree.n_cells)
-        for part in parts():
-            records = records_of(part)
+        for log in chunks():
+            records = point_records(log)
             files.append(tree.cells_of(records["position_m"]), records)
         found: list[Moments] = []
         for cell, records in enumerate(files):
             if len(records):
-                found.append(_leaves(records, _CELLS + cell, parameters, threads, meter))
+                found.append(_fit_leaves(records, _CELLS + cell, parameters, threads, meter))
                 meter.before += len(records)
     return Moments.concatenate(found)
 
 
-def _leaves(records: NDArray[Any], root: int, parameters: TopdownParameters, threads: int, meter: _Meter) -> Moments:
+def _fit_leaves(
+    records: NDArray[Any], root: int, parameters: TopdownParameters, threads: int, meter: _PointProgress
+) -> Moments:
     position_m = np.ascontiguousarray(records["position_m"])
     order, begin = _cluster(position_m, root, parameters, threads, meter)
     return Moments.of_points(records[order], begin)
 
 
 def _cluster(
-    position_m: NDArray[np.float64], root: int, parameters: TopdownParameters, threads: int, meter: _Meter | None
+    position_m: NDArray[np.float64],
+    root: int,
+    parameters: TopdownParameters,
+    threads: int,
+    meter: _PointProgress | None,
 ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     settings = _core.ClusterSettings(
         clusters=parameters.clusters,

@@ -4,7 +4,11 @@
 Returns on vegetation are picked by a box or by their label. What such a return should have measured is taken from its
 neighbours: the mean range of the other picked returns of the same sweep and ring within an angle. The difference of
 measured and expected range has a mean and a variance. A simulated scene without any noise has them too, because plants
-are rough; so its own are measured in the same way and subtracted, and the rest is what the response has to add.
+are rough; so its own are measured in the same way and subtracted, and the rest is what the response has to add. All
+sums add over sweeps.
+
+A mean of n neighbours scatters by itself: noise of variance s² shows as s² (1 + 1/n) in the difference of a range to
+it, which Mattes 2021 does not say. So every difference is also summed divided by the root of that factor.
 
 Noise with a mean other than 0 moves the neighbours as well, so that no difference to neighbours can show it, which
 Mattes 2021 does not say. If the same beams were fired at the scene, the mean is therefore taken beam by beam, measured
@@ -32,13 +36,6 @@ from hedgerow.pulse.vegetation import VegetationSettings
 from hedgerow.simulate import replay
 from hedgerow.world import World
 from hedgerow.world.store.header import plain
-
-# How far the ranges of selected returns lie from those of their neighbours (Mattes 2021 §3.1), in sums that add over
-# sweeps.
-#
-# A mean of n neighbours scatters by itself: noise of variance s² shows as s² (1 + 1/n) in the difference of a range to
-# it, which Mattes 2021 does not say. So every difference is also summed divided by the root of that factor.
-
 
 _SAME_ORIGIN_M, _SAME_DIRECTION = 0.001, 1e-4
 _APART_RAD = 10.0
@@ -89,7 +86,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class Scatter:
-    """Sums over differences of measured and expected range; those of two parts of a log add."""
+    """Sums over differences of measured and expected range; those of two sweeps add."""
 
     n_selected: int = 0
     n: int = 0
@@ -103,7 +100,7 @@ class Scatter:
     """Of differences divided by the root of 1 + 1/n."""
 
     def __add__(self, other: "Scatter") -> "Scatter":
-        """Add what two parts found."""
+        """Add what two sweeps gave."""
         return Scatter(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
     @property
@@ -135,10 +132,10 @@ def scatter_of(log: Log, rows: NDArray[np.intp], window_rad: float) -> Scatter:
     azimuth = np.arctan2(beams.direction[:, 1], beams.direction[:, 0])
     order = np.lexsort((azimuth, beams.time_ns, beams.ring))
     direction, ring, range_m = beams.direction[order].astype(np.float64), beams.ring[order], range_m[order]
-    # The way along the ring, from one selected beam to the next: a chord and its arc differ by 1e-4 at 3 degrees.
+    # The angle along the ring, from one selected beam to the next: a chord and its arc differ by 1e-4 at 3 degrees.
     step = np.linalg.norm(np.diff(direction, axis=0), axis=1) + _APART_RAD * (np.diff(ring) != 0)
-    way = np.concatenate([[0.0], np.cumsum(step)])[: len(rows)]
-    first, end = np.searchsorted(way, way - window_rad), np.searchsorted(way, way + window_rad, side="right")
+    along = np.concatenate([[0.0], np.cumsum(step)])[: len(rows)]
+    first, end = np.searchsorted(along, along - window_rad), np.searchsorted(along, along + window_rad, side="right")
     n = end - first - 1
     total = np.concatenate([[0.0], np.cumsum(range_m)])
     has = n > 0
@@ -165,7 +162,7 @@ class Offset:
     squares_m2: float = 0.0
 
     def __add__(self, other: "Offset") -> "Offset":
-        """Add what two parts found."""
+        """Add what two sweeps gave."""
         return Offset(self.n + other.n, self.sum_m + other.sum_m, self.squares_m2 + other.squares_m2)
 
     @property
@@ -189,9 +186,6 @@ def offset_of(sweep: Log, rows: NDArray[np.intp], answer: Log, answered: NDArray
         return Offset()
     difference = sweep.returns.first_m[real].astype(np.float64) - answer.returns.first_m[other]
     return Offset(len(difference), float(difference.sum()), float(difference @ difference))
-
-
-# How far vegetation scatters the ranges of a log, for the vegetation response (Mattes 2021 §3.1 and Table 1).
 
 
 @runtime_checkable

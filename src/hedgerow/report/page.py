@@ -4,7 +4,7 @@
 import json
 import platform
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata, resources
 from pathlib import Path
@@ -14,6 +14,7 @@ import numpy as np
 
 from hedgerow import __version__
 from hedgerow.base.atomic import atomic_file, require_place
+from hedgerow.base.parameters import Parameters
 from hedgerow.errors import InputError
 from hedgerow.log import Log
 from hedgerow.metrics import Comparison, Scores
@@ -190,10 +191,25 @@ def learn_command(name: str, source: Any) -> str | None:
     header = getattr(source, "header", None)
     if not isinstance(header, WorldHeader) or not header.provenance.log or header.kind not in MODELS:
         return None
-    usual = plain("parameters", MODELS[header.kind].parameters().model_dump(mode="json"))
     words = ["hedgerow", "learn", header.provenance.log, "-o", f"{name.removesuffix('.world')}.world"]
     words += ["--model", header.kind]
-    for key, value in header.parameters.items():
-        if value != usual.get(key):
-            words += ["--set", f"{key}={value if isinstance(value, str) else json.dumps(value)}"]
+    for key, value in _changed_parameters(header.parameters, MODELS[header.kind].parameters()):
+        words += ["--set", f"{key}={value if isinstance(value, str) else json.dumps(value)}"]
     return shlex.join(words)
+
+
+def _changed_parameters(saved: dict[str, Any], defaults: Parameters) -> Iterator[tuple[str, Any]]:
+    """Give the saved parameters that differ from the defaults; those of a group as GROUP.NAME.
+
+    Names of an earlier version that the model no longer has are left out: it would refuse them.
+    """
+    usual = plain("parameters", defaults.model_dump(mode="json"))
+    for name, value in saved.items():
+        if name not in type(defaults).model_fields:
+            continue
+        group: object = getattr(defaults, name)
+        if isinstance(group, Parameters) and isinstance(value, dict):
+            for inner, each in _changed_parameters(cast("dict[str, Any]", value), group):
+                yield f"{name}.{inner}", each
+        elif value != usual.get(name):
+            yield name, value

@@ -2,6 +2,7 @@
 """Refined worlds: a start that is never made worse, budgets, Ctrl-C, and going on from a saved world."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,13 +12,13 @@ import hedgerow as hr
 from hedgerow.models.refined.holdout import hold_out
 from hedgerow.models.refined.model import RefinedParameters, Trainer
 from hedgerow.models.refined.rounds import RayCounter
-from hedgerow.models.refined.score import CostEvaluator, CostWeights, RayModel
-from hedgerow.models.steps.log_parts import parts_of
+from hedgerow.models.refined.score import LossEvaluator, LossWeights, RayModel
+from hedgerow.models.steps.log_chunks import chunks_of
 from hedgerow.models.steps.permeability import scene_of
 from hedgerow.world.elements import Gaussians
 
 RAYS = RayModel(0.0, 13.9, 0.001)
-SHORT = {"rounds": 1, "epochs": 1, "min_steps": 7}
+SHORT: dict[str, Any] = {"rounds": 1, "epochs": 1, "min_steps": 7}
 
 
 def behind_bushes(n, seed, n_sweeps=8):
@@ -81,15 +82,15 @@ def test_the_same_log_gives_the_same_world_from_either_start(log):
 @pytest.mark.parametrize(
     "parameters", [{}, {"prior": {"width": 50.0, "count": 1e4}}, {"prior": None}, {"law": "permeability"}]
 )
-def test_the_held_out_cost_is_never_worse_than_the_start(log, parameters):
+def test_the_held_out_loss_is_never_worse_than_the_start(log, parameters):
     own = RefinedParameters(**SHORT, **parameters)
-    held = hold_out(parts_of(log), own.held_out_every)
-    start = hr.learn(held.training, "voxel").tables["gaussians"]
+    held = hold_out(chunks_of(log), own.held_out_every)
+    start = gaussians_of(hr.learn(held.training, "voxel"))
     trainer = Trainer(held, RAYS, own)
     first = trainer.train(start)
-    assert first.score.cost(own.weights) < trainer._validate(start, "").cost(own.weights)
+    assert first.score.loss(own.weights) < trainer._validate(start, "").loss(own.weights)
     # A start that is as good as it gets must survive bad advice too.
-    assert trainer.train(first.gaussians).score.cost(own.weights) <= first.score.cost(own.weights)
+    assert trainer.train(first.gaussians).score.loss(own.weights) <= first.score.loss(own.weights)
 
 
 def test_a_budget_is_kept_and_more_elements_fit_better(log, test_log):
@@ -105,17 +106,17 @@ def test_the_second_half_of_the_budget_is_used_where_it_is_worth_it(log):
     assert len(frugal) <= 20 < len(lavish) <= 40
 
 
-def cost(world, log):
+def loss(world, log):
     """What a simulation with this world costs on beams that it may not have seen."""
     model = RayModel(log.min_range_m, log.max_range_m, outlier_share=0.001)
-    evaluator = CostEvaluator(world.tables["gaussians"], model, CostWeights())
-    return evaluator.evaluate(log)[1].cost(CostWeights())
+    evaluator = LossEvaluator(world.tables["gaussians"], model, LossWeights())
+    return evaluator.evaluate(log)[1].loss(LossWeights())
 
 
 def test_a_single_sweep_is_enough(test_log):
     one = behind_bushes(24_000, 2, n_sweeps=1)
     start, refined = (hr.learn(one, model) for model in ("topdown", "refined"))
-    assert cost(refined, test_log) < cost(start, test_log) - 0.2
+    assert loss(refined, test_log) < loss(start, test_log) - 0.2
     scores = hr.compare(test_log, {"start": start, "refined": refined}, seed=0)
     before_m, after_m = (scores[name]["beam_error_mean_m"] for name in ("start", "refined"))
     assert before_m is not None and after_m is not None
@@ -135,11 +136,11 @@ def test_an_interrupted_world_goes_on_and_gets_better(log, test_log, tmp_path):
         if stage.startswith("epoch 1") and done == 0:
             raise KeyboardInterrupt
 
-    own = {"budget": 150, "min_steps": 40}
+    own: dict[str, Any] = {"budget": 150, "min_steps": 40}
     half = hr.learn(log, "refined", **own, progress=interrupt)
     half.save(tmp_path / "half.world")
     whole = hr.learn(log, "refined", **own, start=str(tmp_path / "half.world"))
-    assert cost(whole, test_log) < cost(half, test_log) - 0.05, (cost(whole, test_log), cost(half, test_log))
+    assert loss(whole, test_log) < loss(half, test_log) - 0.05, (loss(whole, test_log), loss(half, test_log))
 
 
 def test_a_world_saved_under_old_parameter_names_opens_and_is_a_start(log, tmp_path):
@@ -157,7 +158,7 @@ def test_a_world_saved_under_old_parameter_names_opens_and_is_a_start(log, tmp_p
 @pytest.mark.parametrize("when", ["round 2", "epoch 3"])
 def test_ctrl_c_keeps_the_best_so_far(log, when):
     own = RefinedParameters()
-    held = hold_out(parts_of(log), own.held_out_every)
+    held = hold_out(chunks_of(log), own.held_out_every)
     start = gaussians_of(hr.learn(held.training, "topdown"))
     stages = []
 
@@ -166,17 +167,17 @@ def test_ctrl_c_keeps_the_best_so_far(log, when):
         if stage.startswith(when):
             raise KeyboardInterrupt
 
-    trainer = Trainer(replace(held, meter=interrupt), RAYS, own)
+    trainer = Trainer(replace(held, start=interrupt), RAYS, own)
     stopped = trainer.train(start)
     assert stages[-1].startswith(when)
-    before = trainer._validate(start, "").cost(own.weights)
+    before = trainer._validate(start, "").loss(own.weights)
     # Nothing was validated before round 2 ends, so the start comes back; two epochs are better.
-    assert stopped.score.cost(own.weights) < before if when == "epoch 3" else stopped.gaussians is start
+    assert stopped.score.loss(own.weights) < before if when == "epoch 3" else stopped.gaussians is start
 
 
 def test_ctrl_c_while_the_whole_budget_is_tried_goes_on_with_the_half(log):
     own = RefinedParameters(**SHORT)
-    held = hold_out(parts_of(log), own.held_out_every)
+    held = hold_out(chunks_of(log), own.held_out_every)
     start = gaussians_of(hr.learn(held.training, "topdown"))
     stages = []
 
@@ -185,7 +186,7 @@ def test_ctrl_c_while_the_whole_budget_is_tried_goes_on_with_the_half(log):
         if stage.startswith("round") and f"with {len(start):,} elements" in stage:
             raise KeyboardInterrupt
 
-    result = Trainer(replace(held, meter=interrupt), RAYS, own).train(start).gaussians
+    result = Trainer(replace(held, start=interrupt), RAYS, own).train(start).gaussians
     assert any(stage.startswith("epoch 1") for stage in stages)
     assert len(result) <= (len(start) + 1) // 2
 
@@ -205,8 +206,8 @@ def test_held_out_sweeps_train_in_the_end():
         return again.returns.hit.mean()
 
     own = RefinedParameters(**SHORT)
-    held = hold_out(parts_of(log), own.held_out_every)
-    start = hr.learn(held.training, "topdown").tables["gaussians"]
+    held = hold_out(chunks_of(log), own.held_out_every)
+    start = gaussians_of(hr.learn(held.training, "topdown"))
     before = Trainer(held, RayModel(0.0, 30.0, 0.001), own).train(start)
     assert found(before.gaussians) < 0.1 * found(bushes())
     assert found(learned(log, **SHORT)) > 0.6 * found(bushes())
@@ -241,7 +242,7 @@ def test_ctrl_c_leaves_what_the_held_out_sweeps_found_best(log, when):
 
 def test_a_start_with_extinction_keeps_its_law_and_its_tau(log):
     own = RefinedParameters(**SHORT)
-    trainer = Trainer(hold_out(parts_of(log), own.held_out_every), RAYS, own)
+    trainer = Trainer(hold_out(chunks_of(log), own.held_out_every), RAYS, own)
     result = trainer.train(disturbed(bushes())).gaussians
     assert (result.law, result.tau) == ("extinction", 3.5)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gradient of the cost: against differences of a slow oracle, and the same bits however the work is cut."""
+"""The gradient of the loss: against differences of a slow oracle, and the same bits however the work is cut."""
 
 from dataclasses import replace
 
@@ -9,13 +9,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import foldnorm, norm
 
 import hedgerow as hr
-from hedgerow.models.refined.descent import Adam, prior_slope
-from hedgerow.models.refined.score import CostEvaluator, CostWeights, RayModel, Score
+from hedgerow.models.refined.descent import Adam, prior_gradient
+from hedgerow.models.refined.score import LossEvaluator, LossWeights, RayModel, Score
 from hedgerow.models.steps.permeability import scene_of
 from hedgerow.world.elements import Gaussians
 
 MODEL = RayModel(min_range_m=0.5, max_range_m=30.0, min_sigma_m=0.01, outlier_share=0.01)
-WEIGHTS = CostWeights(error_nat_per_m=0.7, lost_hit_nat=3.0, false_hit_nat=2.0)
+WEIGHTS = LossWeights(error_nat_per_m=0.7, lost_hit_nat=3.0, false_hit_nat=2.0)
 
 
 LAWS = pytest.mark.parametrize("law", ["extinction", "depth"])
@@ -74,16 +74,16 @@ def slow_scores(gaussians, log):
     return out
 
 
-def slow_cost(gaussians, log):
-    return Score.of(slow_scores(gaussians, log), log).cost(WEIGHTS) * len(log)
+def slow_loss(gaussians, log):
+    return Score.of(slow_scores(gaussians, log), log).loss(WEIGHTS) * len(log)
 
 
 @LAWS
 def test_scores_are_those_of_a_slow_oracle(law):
     gaussians, log = some_gaussians(law), some_log(400)
-    _, score = CostEvaluator(gaussians, MODEL, WEIGHTS).evaluate(log)
+    _, score = LossEvaluator(gaussians, MODEL, WEIGHTS).evaluate(log)
     slow = Score.of(slow_scores(gaussians, log), log)
-    assert_allclose(score.cost(WEIGHTS), slow.cost(WEIGHTS), rtol=1e-4)  # the core works in float32
+    assert_allclose(score.loss(WEIGHTS), slow.loss(WEIGHTS), rtol=1e-4)  # the core works in float32
     assert_allclose(
         [score.nll, score.hits_found, score.misses_found, score.error_m],
         [slow.nll, slow.hits_found, slow.misses_found, slow.error_m],
@@ -94,7 +94,7 @@ def test_scores_are_those_of_a_slow_oracle(law):
 def test_the_score_tells_the_chance_of_no_return():
     gaussians, log = some_gaussians(), some_log(20_000)
     fired = hr.SceneWorld(scene_of((gaussians,)), min_range_m=0.5, max_range_m=30.0).fire(log.beams, 5)
-    _, score = CostEvaluator(gaussians, MODEL, WEIGHTS).evaluate(log)
+    _, score = LossEvaluator(gaussians, MODEL, WEIGHTS).evaluate(log)
     missing = score.n_hits * (1 - score.hits_found) + score.n_misses * score.misses_found
     # Five sigma of 20,000 coins.
     assert (~fired.returns.hit).mean() == pytest.approx(missing / len(log), abs=5 * 0.5 / np.sqrt(20_000))
@@ -114,9 +114,9 @@ def stepped(gaussians, v, shape, s):
 
 @LAWS
 @pytest.mark.parametrize("kind", ["mean", "shape", "stop"])
-def test_slopes_are_differences_of_the_slow_cost(kind, law):
+def test_gradients_are_differences_of_the_slow_loss(kind, law):
     gaussians, log = some_gaussians(law), some_log(400)
-    slope = CostEvaluator(gaussians, MODEL, WEIGHTS).evaluate(log)[0].slope
+    slope = LossEvaluator(gaussians, MODEL, WEIGHTS).evaluate(log)[0].values
     rng = np.random.default_rng(2)
     for element in range(0, 12, 3):
         v, shape, s = np.zeros((12, 3)), np.zeros((12, 3, 3)), np.zeros(12)
@@ -131,13 +131,13 @@ def test_slopes_are_differences_of_the_slow_cost(kind, law):
             s[element] = 1.0
             expected = slope[element, 9]
         h = 1e-5
-        up, down = (slow_cost(stepped(gaussians, x * v, x * shape, x * s), log) for x in (h, -h))
+        up, down = (slow_loss(stepped(gaussians, x * v, x * shape, x * s), log) for x in (h, -h))
         # Scores count in steps of 2^-20, a beam each: an error of 400 / 2^20 / 2 / h at the very worst, 1 as a rule.
         assert_allclose(expected, (up - down) / (2 * h), rtol=2e-3, atol=2.0)
 
 
 def test_threads_and_partitions_do_not_change_a_bit():
-    evaluator, log = CostEvaluator(some_gaussians(), MODEL, WEIGHTS), some_log()
+    evaluator, log = LossEvaluator(some_gaussians(), MODEL, WEIGHTS), some_log()
     gradient, score = evaluator.evaluate(log, threads=1)
     halves = [evaluator.evaluate(log[:1234], threads=2), evaluator.evaluate(log[1234:], threads=2)]
     assert_array_equal(gradient.table, (halves[0][0] + halves[1][0]).table)
@@ -145,19 +145,19 @@ def test_threads_and_partitions_do_not_change_a_bit():
     assert evaluator.evaluate(log[:0])[1] == Score()
 
 
-def test_the_slope_of_the_prior_is_that_of_its_density():
+def test_the_gradient_of_the_prior_is_that_of_its_density():
     gaussians = some_gaussians()
     prior_m2, count = np.tile(np.diag([0.01, 0.02, 0.05]), (12, 1, 1)), np.linspace(0, 11, 12)
 
-    def cost(covariance_m2):
+    def loss(covariance_m2):
         inverse = np.linalg.inv(covariance_m2)
         return 0.5 * count * (np.linalg.slogdet(covariance_m2)[1] + np.einsum("nij,nji->n", inverse, prior_m2))
 
-    slope = prior_slope(gaussians, prior_m2, count)
+    slope = prior_gradient(gaussians, prior_m2, count)
     rng = np.random.default_rng(5)
     half = rng.normal(size=(12, 3, 3))
     shape, h = half + half.transpose(0, 2, 1), 1e-6
-    up, down = (cost(stepped(gaussians, np.zeros((12, 3)), x * shape, np.zeros(12)).covariance_m2) for x in (h, -h))
+    up, down = (loss(stepped(gaussians, np.zeros((12, 3)), x * shape, np.zeros(12)).covariance_m2) for x in (h, -h))
     assert_allclose(
         (slope[:, [3, 4, 6, 4, 5, 7, 6, 7, 8]] * shape.reshape(12, 9)).sum(axis=1), (up - down) / (2 * h), rtol=1e-5,
         atol=1e-6,
@@ -166,18 +166,18 @@ def test_the_slope_of_the_prior_is_that_of_its_density():
     assert not slope[0].any()  # nothing counted
 
 
-def test_descent_lowers_the_cost_and_leaves_what_it_does_not_see():
+def test_descent_lowers_the_loss_and_leaves_what_it_does_not_see():
     true, log = some_gaussians(), some_log()
     far = replace(true[:1], mean_m=true.mean_m[:1] + np.array([0, 500, 0]))
-    gaussians = Gaussians.join([replace(true, mean_m=true.mean_m + 0.05, stop=true.stop / 3), far])
-    adam, costs = Adam(13, 0.03, 0.1), []
+    gaussians = Gaussians.joined([replace(true, mean_m=true.mean_m + 0.05, stop=true.stop / 3), far])
+    adam, losses = Adam(13, 0.03, 0.1), []
     for number in range(30):
-        gradient, score = CostEvaluator(gaussians, MODEL, WEIGHTS).evaluate(log)
-        costs.append(score.cost(WEIGHTS))
-        gaussians = adam.step(gaussians, gradient.slope, np.sqrt(1 - number / 30))
-    _, truth = CostEvaluator(true, MODEL, WEIGHTS).evaluate(log)
-    assert costs[-1] < costs[0] - 0.5
-    assert costs[-1] < truth.cost(WEIGHTS) + 0.01  # the truth need not have the least cost on these very beams
+        gradient, score = LossEvaluator(gaussians, MODEL, WEIGHTS).evaluate(log)
+        losses.append(score.loss(WEIGHTS))
+        gaussians = adam.step(gaussians, gradient.values, np.sqrt(1 - number / 30))
+    _, truth = LossEvaluator(true, MODEL, WEIGHTS).evaluate(log)
+    assert losses[-1] < losses[0] - 0.5
+    assert losses[-1] < truth.loss(WEIGHTS) + 0.01  # the truth need not have the least loss on these very beams
     assert_array_equal(gaussians.mean_m[12], far.mean_m[0])
     assert_array_equal(gaussians.stop[12], far.stop[0])
 

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradient descent on the cost of a simulation: Adam (Kingma and Ba 2015), one step per sweep, per element.
+"""Gradient descent on the loss of a simulation: Adam (Kingma and Ba 2015), one step per sweep, per element.
 
 Expectation maximisation gives an element the moments of the points it explains. What it stops by being wide, and
 where it lies across the rays, is not in these moments; it is in the gradient.
+
+Equations: docs/models.md §14.
 """
 
 from dataclasses import replace
@@ -16,8 +18,8 @@ from hedgerow.world.elements import Gaussians
 
 _MOMENTUM, _SQUARE_MOMENTUM = 0.8, 0.95
 """Shorter than Adam's usual ones: an element is seen by some dozens of sweeps, not by thousands."""
-_MIN_SLOPE = 0.01
-"""Slopes far below this many nats are rounding and move nothing."""
+_MIN_GRADIENT = 0.01
+"""Gradients far below this many nats are rounding and move nothing."""
 _MATRIX = np.array([3, 4, 6, 4, 5, 7, 6, 7, 8])
 
 
@@ -33,27 +35,27 @@ class Adam:
             stop_learning_rate: size of the first steps of the log of the depth, or of the extinction.
         """
         self._rate = np.r_[np.full(N_PARAMETERS - 1, learning_rate), stop_learning_rate]
-        self._slope: NDArray[np.float64] = np.zeros((n_elements, N_PARAMETERS))
+        self._mean: NDArray[np.float64] = np.zeros((n_elements, N_PARAMETERS))
         self._square: NDArray[np.float64] = np.zeros((n_elements, N_PARAMETERS))
         self._steps: NDArray[np.int64] = np.zeros(n_elements, dtype=np.int64)
 
-    def step(self, gaussians: Gaussians, slope: NDArray[np.float64], decay: float) -> Gaussians:
+    def step(self, gaussians: Gaussians, gradient: NDArray[np.float64], decay: float) -> Gaussians:
         """Return the elements after one step down the gradient.
 
         Args:
             gaussians: the elements that the gradient belongs to.
-            slope: (N, 10) as in `Gradient`.
+            gradient: (N, 10) as in `Gradient`.
             decay: factor of the learning rates, falling from 1 to 0.
         """
-        rows = np.flatnonzero(slope.any(axis=1))
+        rows = np.flatnonzero(gradient.any(axis=1))
         if len(rows) == 0:
             return gaussians
         self._steps[rows] += 1
-        mean = _MOMENTUM * self._slope[rows] + (1 - _MOMENTUM) * slope[rows]
-        square = _SQUARE_MOMENTUM * self._square[rows] + (1 - _SQUARE_MOMENTUM) * slope[rows] ** 2
-        self._slope[rows], self._square[rows] = mean, square
+        mean = _MOMENTUM * self._mean[rows] + (1 - _MOMENTUM) * gradient[rows]
+        square = _SQUARE_MOMENTUM * self._square[rows] + (1 - _SQUARE_MOMENTUM) * gradient[rows] ** 2
+        self._mean[rows], self._square[rows] = mean, square
         n = self._steps[rows, None]
-        size = np.sqrt(square / (1 - _SQUARE_MOMENTUM**n)) + _MIN_SLOPE
+        size = np.sqrt(square / (1 - _SQUARE_MOMENTUM**n)) + _MIN_GRADIENT
         return _moved(gaussians, rows, -decay * self._rate * mean / (1 - _MOMENTUM**n) / size)
 
 
@@ -69,7 +71,9 @@ def _moved(gaussians: Gaussians, rows: NDArray[np.intp], step: NDArray[np.float6
     return replace(gaussians, mean_m=mean_m, covariance_m2=covariance_m2, stop=stop)
 
 
-def prior_slope(gaussians: Gaussians, prior_m2: NDArray[np.float64], count: NDArray[np.float64]) -> NDArray[np.float64]:
+def prior_gradient(
+    gaussians: Gaussians, prior_m2: NDArray[np.float64], count: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Return the (N, 10) gradient of -log of the prior on shapes: that of `count` points with covariance `prior_m2`.
 
     Args:

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import InputError
 from hedgerow.log import Log
-from hedgerow.models.steps.log_parts import Parts
+from hedgerow.models.steps.log_chunks import LogChunks
 
-Meter = Callable[[str], Callable[[int], object] | None]
+StartStage = Callable[[str], Callable[[int], object] | None]
 """Called with the name of a stage; returns what to call with the number of beams done, or None if nobody watches."""
 
 
-def no_meter(stage: str) -> None:
+def no_progress(stage: str) -> None:
     """Report no progress."""
 
 
@@ -29,14 +29,14 @@ def no_meter(stage: str) -> None:
 class SplitLog:
     """A log whose sweeps are either for training or held out."""
 
-    parts: Parts
+    chunks: LogChunks
     held_out_sweeps: NDArray[np.int32]
     """Numbers of the held-out sweeps; none: every sweep is for both training and validation."""
     n_training: int
     """Number of sweeps for training."""
-    beyond_m: float
-    """Farther than any range in the log: a limit where the log has none [m]."""
-    meter: Meter = no_meter
+    farther_than_all_m: float
+    """A range limit for logs that have none: farther than every return [m]."""
+    start: StartStage = no_progress
     """Reports progress."""
 
     @property
@@ -54,7 +54,7 @@ class SplitLog:
 
     def training_sweeps(self, stage: str) -> Iterator[Log]:
         """Give the training beams sweep by sweep."""
-        tell, done = self.meter(stage), 0
+        tell, done = self.start(stage), 0
         for training, held_out in self._chunks():
             for _, sweep in training.iter_sweeps():
                 yield sweep
@@ -72,7 +72,7 @@ class SplitLog:
         return (held_out for _, held_out in self._metered(stage))
 
     def _metered(self, stage: str) -> Iterator[tuple[Log, Log]]:
-        tell, done = self.meter(stage), 0
+        tell, done = self.start(stage), 0
         for training, held_out in self._chunks():
             yield training, held_out
             done += _n_beams(training, held_out)
@@ -81,7 +81,7 @@ class SplitLog:
 
     def _chunks(self) -> Iterator[tuple[Log, Log]]:
         """Give each chunk as its training beams and its held-out beams; either may be empty."""
-        for log in self.parts():
+        for log in self.chunks():
             if len(self.held_out_sweeps) == 0:
                 yield log, log
                 continue
@@ -99,16 +99,16 @@ def _n_beams(training: Log, held_out: Log) -> int:
     return len(training) if held_out is training else len(training) + len(held_out)
 
 
-def hold_out(parts: Parts, every: int, meter: Meter = no_meter) -> SplitLog:
+def hold_out(chunks: LogChunks, every: int, start: StartStage = no_progress) -> SplitLog:
     """Hold out every n-th sweep of a log, by order of their numbers; of fewer than n sweeps the last.
 
     A single sweep is both trained on and validated with: held-out beams would tell nothing, since their neighbours tell
     their ranges, and a held-out sector would not be learned.
 
     Args:
-        parts: gives the log's partitions.
+        chunks: of the log.
         every: n.
-        meter: reports progress.
+        start: reports progress.
 
     Raises:
         InputError: nothing returned in the sweeps left for training.
@@ -116,16 +116,16 @@ def hold_out(parts: Parts, every: int, meter: Meter = no_meter) -> SplitLog:
     found: set[int] = set()
     returned: set[int] = set()
     farthest_m = 0.0
-    for log in parts():
+    for log in chunks():
         hit = np.isfinite(log.returns.first_m)
         found.update(np.unique(log.beams.sweep).tolist())
         returned.update(np.unique(log.beams.sweep[hit]).tolist())
         farthest_m = max(farthest_m, float(log.returns.first_m.max(initial=0.0, where=hit)))
     if len(found) < 2:
-        return SplitLog(parts, np.zeros(0, dtype=np.int32), 1, farthest_m + 1.0, meter)
+        return SplitLog(chunks, np.zeros(0, dtype=np.int32), 1, farthest_m + 1.0, start)
     sweeps = np.array(sorted(found), dtype=np.int32)
     every = min(every, len(sweeps))
     held_out = sweeps[every - 1 :: every]
     if returned <= set(held_out.tolist()):
         raise InputError("log", "nothing returned in the sweeps that are not held out; there is nothing to learn from")
-    return SplitLog(parts, held_out, len(sweeps) - len(held_out), farthest_m + 1.0, meter)
+    return SplitLog(chunks, held_out, len(sweeps) - len(held_out), farthest_m + 1.0, start)

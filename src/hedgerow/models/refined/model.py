@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The refined model: Gaussians fitted to the beams themselves. This file is its main loop (docs/models.md).
+"""The refined model: Gaussians fitted to the beams themselves. This file is its main loop (docs/models.md §16).
 
 The other volume models fit Gaussians to points and count afterwards which beams each stopped. Here both come from the
 measured ranges and from the returns that are missing:
 
 1. hold out some sweeps for validation (holdout.py), and learn a start from the others: topdown or voxel;
 2. rounds of expectation maximisation on the likelihood of the ranges (rounds.py);
-3. epochs of gradient descent on the cost of a bad simulation (descent.py, score.py);
-4. the state with the lowest held-out cost wins, so the result is never worse than the start;
+3. epochs of gradient descent on the loss, which says how bad a simulation is (descent.py, score.py);
+4. the state with the lowest held-out loss wins, so the result is never worse than the start;
 5. train once more the same way on all sweeps.
 """
 
@@ -23,10 +23,9 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from hedgerow.base.parameters import NotNegative, Parameters, Positive
-from hedgerow.base.progress import ProgressSteps
 from hedgerow.errors import InputError
 from hedgerow.models.refined.densify import densify
-from hedgerow.models.refined.descent import Adam, prior_slope
+from hedgerow.models.refined.descent import Adam, prior_gradient
 from hedgerow.models.refined.holdout import SplitLog, hold_out
 from hedgerow.models.refined.prior import Neighbourhoods, PriorParameters
 from hedgerow.models.refined.rounds import (
@@ -39,9 +38,8 @@ from hedgerow.models.refined.rounds import (
     prune,
     split,
 )
-from hedgerow.models.refined.score import CostEvaluator, CostWeights, RayModel, Score, score_gaussians
-from hedgerow.models.steps.log_parts import Parts, Survey
-from hedgerow.models.steps.permeability import count
+from hedgerow.models.refined.score import LossEvaluator, LossWeights, RayModel, Score, score_gaussians
+from hedgerow.models.steps.log_chunks import LearningTask
 from hedgerow.models.topdown import TopdownParameters, learn_topdown
 from hedgerow.models.voxel import VoxelParameters, learn_voxel
 from hedgerow.world.elements import Gaussians, Law
@@ -50,99 +48,89 @@ _MAX_VALIDATIONS = 8  # during the descent
 
 
 class RefinedParameters(Parameters):
-    """How a refined world is learned."""
+    """Parameters of the refined model."""
 
     start: str = "topdown"
-    """Model to start from: voxel, topdown, or the folder of a saved world of Gaussians. A saved refined world is
-    trained further; one that was finished on the same log hardly changes."""
+    """World to start from: voxel, topdown, or the folder of a saved world of Gaussians. A saved refined world is
+    trained further; one whose training was finished on the same log hardly changes."""
     voxel: VoxelParameters = VoxelParameters(min_points=3)
     """Parameters of the start if it is voxel."""
     topdown: TopdownParameters = TopdownParameters()
     """Parameters of the start if it is topdown."""
     rounds: Annotated[int, Field(ge=0, le=1000)] = 6
-    """Number of rounds of expectation maximisation; skipped if the start is a refined world."""
+    """Number of rounds of expectation maximisation (EM); skipped if the start is a refined world."""
     epochs: Annotated[int, Field(ge=0, le=1000)] = 4
-    """Number of epochs of gradient descent: runs over all training sweeps, one step per sweep; 0: no descent."""
+    """Number of epochs of gradient descent over the training sweeps, one step per sweep; 0 for none."""
     min_steps: Annotated[int, Field(ge=0, le=100_000)] = 80
-    """Minimum number of descent steps; short logs run more epochs to reach it."""
+    """Minimum number of optimisation steps; short logs run more epochs to reach it."""
     learning_rate: Annotated[float, Field(gt=0, le=0.5)] = 0.05
-    """Size of the first descent steps of means and shapes, in standard deviations of the element; later ones shrink."""
+    """Initial learning rate of means and covariances, in standard deviations of the element."""
     stop_learning_rate: Annotated[float, Field(gt=0, le=1)] = 0.2
-    """Size of the first descent steps of the logarithm of what stops beams: the optical depth, or the extinction."""
-    weights: CostWeights = CostWeights()
-    """Costs of the faults of a simulation, besides an unlikely range."""
+    """Initial learning rate of the logarithm of optical depth or extinction."""
+    weights: LossWeights = LossWeights()
+    """Weights of the loss: range errors, lost returns and false returns, beside the negative log-likelihood."""
     budget: Annotated[int, Field(ge=1)] | None = None
-    """Maximum number of elements; None: as many as the start has."""
+    """Maximum number of elements. Default: as many as the start has."""
     min_gain_nat: NotNegative = 0.2
-    """Training tries half of the budget first. The whole budget is used only if it lowers the held-out cost by more
+    """Training tries half of the budget first. The whole budget is used only if it lowers the held-out loss by more
     than this [nat]."""
     law: Law = "depth"
     """How elements stop beams. depth: beams near the edge of an element pass more easily; extinction: so do beams with
-    a short way through it; permeability: all beams pass alike. A start with depth or extinction keeps its law and its
+    a short path through it; permeability: all beams pass alike. A start with depth or extinction keeps its law and its
     tau."""
     prior: PriorParameters | None = PriorParameters()
-    """How strongly the neighbours of an element shape it; None: its own returns alone do."""
+    """Prior on the shapes of elements, from their neighbours; null for none."""
     min_hits: NotNegative = 1.0
-    """Elements that explain fewer returns than this are dropped after each round."""
+    """Elements that explain fewer returns than this are removed after each round."""
     relocate_share: Annotated[float, Field(ge=0, le=0.5)] = 0.1
-    """Share of the budget that each round frees by merging similar elements, and spends on splitting others."""
+    """Share of the elements that each round merges where neighbours are alike, to split as many large ones."""
     split_hits: Positive = 10.0
     """Minimum number of returns that an element must explain to be split."""
     split_sigma_m: Positive = 0.04
-    """Minimum standard deviation along its longest axis that an element must have to be split [m]."""
+    """Minimum standard deviation along its longest axis for an element to be split."""
     tau: Positive = 2.7
-    """Size of an element: a ray meets it within this Mahalanobis distance of its mean."""
+    """Mahalanobis distance up to which a ray meets an element."""
     min_sigma_m: Positive = 0.01
-    """Minimum standard deviation of an element along any axis [m]; covers range noise and errors of the poses."""
+    """Minimum standard deviation of an element along any axis; covers range noise and pose errors."""
     outlier_share: Annotated[float, Field(gt=0, lt=1)] = 0.001
-    """Share of beams assumed to be outliers, which no element needs to explain."""
+    """Share of beams assumed to be outliers that no element has to explain."""
     held_out_every: Annotated[int, Field(ge=2)] = 16
     """Every n-th sweep is held out for validation, until the final training on all sweeps. A log of one sweep is
-    validated with the beams that it is trained on."""
+    trained on and validated by the same beams."""
 
 
-def learn_refined(parts: Parts, parameters: RefinedParameters, *, survey: Survey, stages: ProgressSteps) -> Gaussians:
+def learn_refined(task: LearningTask, parameters: RefinedParameters) -> tuple[Gaussians]:
     """Learn Gaussians from the beams of a log.
 
-    Ctrl-C ends the training early; the result is then the best state so far, by held-out cost.
-
-    Args:
-        parts: gives the log's partitions, map frame.
-        parameters: see there.
-        survey: range limits of the log.
-        stages: reports progress.
+    Ctrl-C ends the training early; the result is then the best state so far, by held-out loss.
 
     Raises:
         InputError: a start that cannot be refined, or a log that cannot be learned from; says why.
         FileError: the start is no saved world.
     """
-    log = hold_out(parts, parameters.held_out_every, stages.meter)
+    log, summary = hold_out(task.chunks, parameters.held_out_every, task.start), task.summary
     rays = RayModel(
-        min_range_m=survey.min_range_m,
-        max_range_m=survey.max_range_m if isfinite(survey.max_range_m) else log.beyond_m,
+        min_range_m=summary.min_range_m,
+        max_range_m=summary.max_range_m if isfinite(summary.max_range_m) else log.farther_than_all_m,
         outlier_share=parameters.outlier_share,
     )
     trainer = Trainer(log, rays, parameters)
-    best = trainer.train(learn_start(log.training, parameters, survey, stages))
+    best = trainer.train(learn_start(replace(task, chunks=log.training), parameters))
     if len(log.held_out_sweeps) == 0 or trainer.interrupted:
-        return best.gaussians
+        return (best.gaussians,)
     with suppress(KeyboardInterrupt):  # the best state is a world already
-        stages.prefix = "all sweeps: "
-        return trainer.train_on_all_sweeps(learn_start(parts, parameters, survey, stages), best).gaussians
-    return best.gaussians
+        task.stages.prefix = "all sweeps: "
+        return (trainer.train_on_all_sweeps(learn_start(task, parameters), best).gaussians,)
+    return (best.gaussians,)
 
 
-def learn_start(parts: Parts, parameters: RefinedParameters, survey: Survey, stages: ProgressSteps) -> Gaussians:
+def learn_start(task: LearningTask, parameters: RefinedParameters) -> Gaussians:
     """Return the Gaussians that training starts from: a voxel or topdown world of the log, or a saved one."""
     if parameters.start == "voxel":
-        solid = learn_voxel(parts, parameters.voxel, progress=stages.meter("summing up voxels"))
-    elif parameters.start == "topdown":
-        solid = learn_topdown(parts, parameters.topdown, progress=stages.meter("clustering"))
-    else:
-        return load_start(parameters.start)
-    meter = stages.meter("counting hits and passes")
-    counts = count(parts, (solid,), max_range_m=survey.max_range_m, progress=meter)
-    return replace(solid, stop=counts.permeability(0, 0))[counts.hits > 0]  # what was never hit is not there
+        return learn_voxel(task, parameters.voxel)[0]
+    if parameters.start == "topdown":
+        return learn_topdown(task, parameters.topdown)[0]
+    return load_start(parameters.start)
 
 
 def load_start(path: str | Path) -> Gaussians:
@@ -162,7 +150,7 @@ def load_start(path: str | Path) -> Gaussians:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class TrainingPlan:
     """How a state came from its start, so that the same can be done again with all sweeps."""
 
     budget_share: float | None = None
@@ -178,7 +166,7 @@ class Candidate:
     gaussians: Gaussians
     score: Score
     neighbourhoods: Neighbourhoods | None
-    plan: Plan
+    plan: TrainingPlan
 
 
 class Trainer:
@@ -193,13 +181,13 @@ class Trainer:
         """The last held-out score, shown beside the number of the epoch."""
 
     def train(self, start: Gaussians) -> Candidate:
-        """Return the state with the lowest held-out cost: the start, after the rounds, or during the descent.
+        """Return the state with the lowest held-out loss: the start, after the rounds, or during the descent.
 
         Ctrl-C ends the rounds or the descent; training goes on with the next step from what was best so far.
         """
         start = self._fit_budget(start, self.parameters.budget or len(start))
         best = fitted = Candidate(
-            start, self._validate(start, "validating the start"), self._neighbourhoods(start), Plan()
+            start, self._validate(start, "validating the start"), self._neighbourhoods(start), TrainingPlan()
         )
         with self._until_interrupted():
             for candidate in self._try_budgets(start):
@@ -219,7 +207,7 @@ class Trainer:
             best: what `train` returned.
 
         Returns:
-            The state trained on all sweeps; `best` itself if that has the lower cost on the once held-out sweeps.
+            The state trained on all sweeps; `best` itself if that has the lower loss on the once held-out sweeps.
         """
         plan, everything = best.plan, Trainer(self.log.with_all_sweeps(), self.rays, self.parameters)
         start = everything._fit_budget(start, self.parameters.budget or len(start))
@@ -237,7 +225,7 @@ class Trainer:
         return score_gaussians(gaussians, chunks, self.rays, self.parameters.weights)
 
     def _better(self, one: Candidate, other: Candidate) -> Candidate:
-        return min(one, other, key=lambda each: each.score.cost(self.parameters.weights))
+        return min(one, other, key=lambda each: each.score.loss(self.parameters.weights))
 
     @contextmanager
     def _until_interrupted(self) -> Generator[None]:
@@ -259,13 +247,13 @@ class Trainer:
         half = self._fit(start, 0.5)
         yield half
         full = self._fit(start, 1.0)
-        if half.score.cost(own.weights) - full.score.cost(own.weights) > own.min_gain_nat:
+        if half.score.loss(own.weights) - full.score.loss(own.weights) > own.min_gain_nat:
             yield full
 
     def _fit(self, start: Gaussians, budget_share: float) -> Candidate:
         gaussians, neighbourhoods = self._run_rounds(start, budget_share)
         score = self._validate(gaussians, "validating the rounds")
-        return Candidate(gaussians, score, neighbourhoods, Plan(budget_share))
+        return Candidate(gaussians, score, neighbourhoods, TrainingPlan(budget_share))
 
     def _run_rounds(self, start: Gaussians, budget_share: float) -> tuple[Gaussians, Neighbourhoods | None]:
         """Run the rounds of expectation maximisation; a start that has a law of its own is refined already."""
@@ -314,12 +302,12 @@ class Trainer:
             for sweep in self.log.training_sweeps(f"epoch {epoch} of {epochs}{self._status}"):
                 if self.log.n_sweeps == 1:  # nothing else tells what is between its beams
                     sweep = densify(sweep, np.random.default_rng((epoch, step)))
-                gradient, _ = CostEvaluator(gaussians, self.rays, own.weights).evaluate(sweep)
-                slope = gradient.slope
+                gradient, _ = LossEvaluator(gaussians, self.rays, own.weights).evaluate(sweep)
+                total = gradient.values
                 if prior is not None:
                     weight = prior.count * _share(gradient.hits, last_hits)
-                    slope += prior_slope(gaussians, prior.covariance_m2, weight)
-                gaussians = adam.step(gaussians, slope, np.sqrt(max(1 - step / (epochs * n_steps), 0)))
+                    total += prior_gradient(gaussians, prior.covariance_m2, weight)
+                gaussians = adam.step(gaussians, total, np.sqrt(max(1 - step / (epochs * n_steps), 0)))
                 hits, step = hits + gradient.hits, step + 1
             if epoch % every == 0 or epoch == epochs:
                 yield epoch / epochs, gaussians

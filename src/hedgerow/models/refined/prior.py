@@ -31,17 +31,17 @@ _FLAT = 4.0
 
 
 class PriorParameters(Parameters):
-    """How strongly the neighbourhood of an element shapes it."""
+    """Prior on the shape of an element, taken from its neighbours."""
 
     reach_m: Positive = 0.6
-    """Radius of the neighbourhood of an element [m]."""
+    """Radius of the neighbourhood of an element."""
     count: NotNegative = 7.0
-    """Weight of the prior: its shape counts as much as this many points; 0 over-fits."""
+    """Weight of the prior, as a number of points; 0 switches it off and over-fits."""
     width: NotNegative = 1.0
-    """Width that smaller elements are pulled towards, as a multiple of the width of the elements that the start has at
-    the same place."""
+    """Width that narrower elements are pulled towards, relative to the width of the start's elements at the same
+    place."""
     flat_width: NotNegative = 4.0
-    """The same multiple where the neighbourhood is entirely flat, such as ground and walls; in between it is mixed."""
+    """The same where the neighbourhood is flat, as on ground and walls: elements grow to close gaps between rings."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

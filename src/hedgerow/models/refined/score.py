@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How well Gaussians simulate measured beams: the score, what it costs, and the gradient of that cost.
+"""How well Gaussians simulate measured beams: the score, the loss, and the gradient of the loss.
 
 Likelihood alone is not enough. It gladly gives up a few returns for sharper ranges elsewhere, and forgives a stray
 point ten metres off as much as one that is one metre off; what a robot makes of a sweep depends on all of them.
-Browning 2012 ends by asking for a model that is decided by the quality of its simulation: the cost is that quality.
+Browning 2012 ends by asking for a model that is decided by the quality of its simulation: the loss is that quality.
 
 The gradient is by steps without unit. An element of covariance A Aᵀ and mean m goes to A exp(S) Aᵀ and m + A v, and
-its extinction or depth grows by a factor exp(s): a step of 0.05 suits twigs and walls alike (cpp/quality.hpp).
+its extinction or depth grows by a factor exp(s): a step of 0.05 suits twigs and walls alike
+(cpp/learn/quality_slopes.hpp).
+
+Equations: docs/models.md §14.
 """
 
 from collections.abc import Iterable
@@ -48,15 +51,15 @@ class RayModel:
         )
 
 
-class CostWeights(Parameters):
-    """What each fault of a simulation costs, in nats added to -log L; all 0: likelihood alone."""
+class LossWeights(Parameters):
+    """Weights of the loss beside the negative log-likelihood; all 0: likelihood alone."""
 
     error_nat_per_m: NotNegative = 1.0
-    """Cost of a metre between the simulated and the measured range."""
+    """Loss per metre of range error."""
     lost_hit_nat: NotNegative = 9.0
-    """Cost of a beam that returned in reality but not in simulation."""
+    """Loss of a measured return that the simulation misses."""
     false_hit_nat: NotNegative = 12.0
-    """Cost of a beam that returns in simulation but did not in reality."""
+    """Loss of a simulated return where none was measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +132,8 @@ class Score:
         found = f"{self.hits_found:.1%} of hits, {self.misses_found:.1%} of misses found"
         return f"held-out -log L {self.nll:.3f}, {found}"
 
-    def cost(self, weights: CostWeights) -> float:
-        """Return the mean cost of a beam, lower is better [nat]."""
+    def loss(self, weights: LossWeights) -> float:
+        """Return the mean loss of a beam, lower is better [nat]."""
         lost = self.n_hits - self.found_hits / _STEPS
         false = self.n_misses - self.found_misses / _STEPS
         extra = weights.lost_hit_nat * lost + weights.false_hit_nat * false
@@ -148,8 +151,8 @@ class Gradient:
         return Gradient(self.table + other.table)
 
     @property
-    def slope(self) -> NDArray[np.float64]:
-        """(N, 10) derivatives of the cost; those off the diagonal of S as entries of its symmetric gradient [nat]."""
+    def values(self) -> NDArray[np.float64]:
+        """(N, 10) derivatives of the loss; those off the diagonal of S as entries of its symmetric gradient [nat]."""
         return self.table[:, : _core.QualitySum.hits] / _core.FIXED_POINT
 
     @property
@@ -158,16 +161,16 @@ class Gradient:
         return self.table[:, _core.QualitySum.hits] / _core.FIXED_POINT
 
 
-class CostEvaluator:
-    """Scores logs against Gaussians, with the gradient of the cost."""
+class LossEvaluator:
+    """Scores logs against Gaussians, with the gradient of the loss."""
 
-    def __init__(self, gaussians: Gaussians, rays: RayModel, weights: CostWeights) -> None:
+    def __init__(self, gaussians: Gaussians, rays: RayModel, weights: LossWeights) -> None:
         """Build the scene once."""
         self.rays, self.weights = rays, weights
         self._scene = scene_of((gaussians,))
 
     def evaluate(self, log: Log, *, threads: int = 0) -> tuple[Gradient, Score]:
-        """Return the gradient of the cost of a log, summed over beams, and its score.
+        """Return the gradient of the loss of a log, summed over beams, and its score.
 
         Args:
             log: any chunk; second returns are left out.
@@ -187,9 +190,9 @@ class CostEvaluator:
         return Gradient(table), Score.of(per_beam, log)
 
 
-def score_gaussians(gaussians: Gaussians, chunks: Iterable[Log], rays: RayModel, weights: CostWeights) -> Score:
+def score_gaussians(gaussians: Gaussians, chunks: Iterable[Log], rays: RayModel, weights: LossWeights) -> Score:
     """Return the score of Gaussians over all chunks of a log."""
-    evaluator, score = CostEvaluator(gaussians, rays, weights), Score()
+    evaluator, score = LossEvaluator(gaussians, rays, weights), Score()
     for chunk in chunks:
         score += evaluator.evaluate(chunk)[1]
     return score

@@ -6,7 +6,7 @@ lie: 0 on a plane or a line, 1/3 in a ball. A bilateral filter smooths these sco
 hedge into the ground, and a threshold decides. Points are first thinned to one per voxel, so that neither range nor
 a parked sensor changes what a neighbourhood looks like.
 
-The hybrid world learns its triangles from the surface and its Gaussians from the volume. Called a volume, a piece of
+The hybrid model learns its triangles from the surface and its Gaussians from the volume. Called a volume, a patch of
 road only costs memory; called a surface, grass becomes a wall. So what is in doubt is a volume.
 
 Equations: docs/models.md §12.
@@ -28,8 +28,8 @@ from hedgerow.base.parameters import NotNegative, Parameters, Positive
 from hedgerow.base.progress import Progress, counted, of_beams, one
 from hedgerow.errors import FileError
 from hedgerow.log import Log
-from hedgerow.models.steps import grains as thinning
-from hedgerow.models.steps.log_parts import Parts
+from hedgerow.models.steps import thinning
+from hedgerow.models.steps.log_chunks import LogChunks
 from hedgerow.models.steps.moments import require_points
 from hedgerow.models.steps.normals import local_spectra
 
@@ -51,30 +51,30 @@ _SHIPPED = _read_defaults()
 
 
 class ClassifierParameters(Parameters):
-    """How surface and volume are told apart; the file of the defaults says what those were trained on."""
+    """Parameters of the classifier of surface and volume; classifier_defaults.toml says what they were trained on."""
 
     voxel_m: Positive = _SHIPPED["voxel_m"]
-    """Points in one voxel of this side count as one, at their mean."""
+    """Points are first thinned to one per voxel of this side, at their mean."""
     radius_m: Positive = _SHIPPED["radius_m"]
-    """The shape of what lies within it is the point's score (d in Browning 2012)."""
+    """Radius of the neighbourhood whose shape is a point's score (d in Browning 2012)."""
     default_score: Score = _SHIPPED["default_score"]
-    """Score of a point with too few neighbours (s_d)."""
+    """Score of points with fewer than min_neighbours (s_d)."""
     min_neighbours: int = Field(default=_SHIPPED["min_neighbours"], ge=1)
-    """Fewer thinned points within the radius, the point itself included, tell no shape (N_min)."""
+    """Minimum number of thinned points within the radius, the point itself included, to compute a score (N_min)."""
     smooth_neighbours: int = Field(default=_SHIPPED["smooth_neighbours"], ge=1, le=2**31)
-    """Most points that a score is smoothed over, the nearest, the point itself included (N_f)."""
+    """Maximum number of nearest points that a score is smoothed over, the point itself included (N_f)."""
     smooth_radius_m: Positive = _SHIPPED["smooth_radius_m"]
-    """Scores are smoothed over points within it (d_f)."""
+    """Radius that scores are smoothed over (d_f)."""
     distance_weight: NotNegative = _SHIPPED["distance_weight"]
-    """How soon distant points lose their say: weight exp(-a_d distance²/d_f²) (a_d)."""
+    """How fast the smoothing weight falls with distance: exp(-a_d distance²/d_f²) (a_d)."""
     score_weight: NotNegative = _SHIPPED["score_weight"]
-    """How soon points of another score lose their say: weight exp(-a_s difference²/(1/3)²) (a_s)."""
+    """How fast the smoothing weight falls with the difference of scores: exp(-a_s difference²/(1/3)²) (a_s)."""
     volume_score: Score = _SHIPPED["volume_score"]
-    """From this smoothed score on a point is a volume (s_vol)."""
+    """Points with at least this smoothed score belong to a volume (s_vol)."""
 
     @property
     def halo_m(self) -> float:
-        """How far from a point others can have a say in its class [m]."""
+        """Distance up to which points change the class of a point [m]."""
         return self.radius_m + self.smooth_radius_m + 2 * self.voxel_m
 
 
@@ -138,10 +138,10 @@ def classify(
     chosen = ClassifierParameters() if parameters is None else parameters
     position_m = arrays.require("position_m", position_m, np.float64, ("N", 3))
     arrays.require_finite("position_m", position_m)
-    grains, grain_of = thinning.thin(
+    thinned, thinned_of = thinning.thin(
         position_m, np.zeros(position_m.shape, np.float32), chosen.voxel_m, threads=threads
     )
-    return _grains_are_volume(grains, chosen, threads)[grain_of]
+    return _are_volume(thinned, chosen, threads)[thinned_of]
 
 
 def sphericalness(eigenvalue: NDArray[np.float32], count: NDArray[np.uint32], parameters: ClassifierParameters) -> Any:
@@ -167,7 +167,7 @@ def smooth_scores(
 
 
 def learn_volume_map(
-    parts: Parts,
+    chunks: LogChunks,
     parameters: ClassifierParameters | None = None,
     *,
     threads: int = 0,
@@ -176,7 +176,7 @@ def learn_volume_map(
     """Learn where a log saw surfaces and where volumes, from all its returns.
 
     Args:
-        parts: the log, in partitions; read once. How it is cut and in which order it comes changes nothing.
+        chunks: of the log; read once. How it is cut and in which order it comes changes nothing.
         parameters: None for the defaults.
         threads: 0 for all; the result does not depend on it.
         progress: called after each tile of the site with the number of beams it is worth.
@@ -191,18 +191,18 @@ def learn_volume_map(
     tile_m = max(_TILE_M, 4 * chosen.halo_m)
     voxels: list[NDArray[np.int32]] = []
     is_volume: list[NDArray[np.bool_]] = []
-    with thinning.GrainStore(
+    with thinning.ThinnedPointStore(
         voxel_m=chosen.voxel_m, tile_m=tile_m, halo_m=chosen.halo_m, budget_bytes=_BUDGET_BYTES, threads=threads
     ) as store:
-        n_beams = _read(parts, store)
+        n_beams = _read(chunks, store)
         tiles = store.tiles()
         for tile in counted(tiles, of_beams(progress, n_beams, len(tiles)), one):
-            grains = store.grains(tile)
-            # The halo has a say but belongs to the tiles beside; the same sum as in the store, or voxels get lost.
-            own = (np.floor((grains["voxel"][:, :2] + 0.5) * chosen.voxel_m / tile_m) == tile).all(axis=1)
+            thinned = store.points(tile)
+            # Points of the halo belong to other tiles; the same sum as in the store, or voxels get lost.
+            own = (np.floor((thinned["voxel"][:, :2] + 0.5) * chosen.voxel_m / tile_m) == tile).all(axis=1)
             if own.any():
-                voxels.append(grains["voxel"][own])
-                is_volume.append(_grains_are_volume(grains, chosen, threads)[own])
+                voxels.append(thinned["voxel"][own])
+                is_volume.append(_are_volume(thinned, chosen, threads)[own])
     return _map(np.concatenate(voxels), np.concatenate(is_volume), chosen.voxel_m)
 
 
@@ -212,29 +212,29 @@ def _map(voxel: NDArray[np.int32], is_volume: NDArray[np.bool_], voxel_m: float)
     return VolumeMap(voxel_m, low, np.sort(_keys(voxel[~is_volume] - low)), int(is_volume.sum()))
 
 
-def volume_part(log: Log, volume_map: VolumeMap) -> Log:
-    """Keep the beams of a log whose first return lies in a volume; those without a return are dropped, too."""
+def select_volume_beams(log: Log, volume_map: VolumeMap) -> Log:
+    """Return the beams of a log whose first return lies in a volume; those without a return are dropped, too."""
     first_m = log.returns.first_m
     chosen = np.nonzero(np.isfinite(first_m))[0]
     along_m = first_m[chosen].astype(np.float64)[:, None] * log.beams.direction[chosen]
     return log[chosen[volume_map(log.beams.origin_m[chosen] + along_m)]]
 
 
-def _grains_are_volume(grains: thinning.Grains, parameters: ClassifierParameters, threads: int) -> NDArray[np.bool_]:
-    position_m = thinning.positions_m(grains, parameters.voxel_m)
+def _are_volume(thinned: thinning.ThinnedPoints, parameters: ClassifierParameters, threads: int) -> NDArray[np.bool_]:
+    position_m = thinning.positions_m(thinned, parameters.voxel_m)
     eigenvalue, count = local_spectra(position_m, parameters.radius_m, threads=threads)
     score = sphericalness(eigenvalue, count, parameters)
     return smooth_scores(position_m, score, parameters, threads) >= np.float32(parameters.volume_score)
 
 
-def _read(parts: Parts, store: thinning.GrainStore) -> int:
+def _read(chunks: LogChunks, store: thinning.ThinnedPointStore) -> int:
     n_beams = n_points = 0
-    for log in parts():
+    for log in chunks():
         n_beams += len(log)
         points = thinning.points_of(log)
         n_points += len(points["position_m"])
         if len(points["position_m"]):
-            # Without labels and intensities: a voxel must stay one grain.
+            # Without labels and intensities: a voxel must stay one point.
             store.add({name: points[name] for name in ("position_m", "toward")})
     require_points(n_beams, n_points)
     return n_beams

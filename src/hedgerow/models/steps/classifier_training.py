@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from hedgerow.base.progress import Progress
 from hedgerow.errors import InputError
 from hedgerow.log import Log
-from hedgerow.models.steps import grains as thinning
+from hedgerow.models.steps import thinning
 from hedgerow.models.steps.classifier import MAX_SCORE, ClassifierParameters, smooth_scores, sphericalness
 from hedgerow.models.steps.normals import local_spectra
 
@@ -136,7 +136,7 @@ def _site(log: Log, volume_labels: set[int], voxel_m: float) -> _Site:
         raise InputError("log", "has no labels; the classifier can only be tuned on labelled returns")
     points = thinning.points_of(log)
     label = points["label"]
-    grains, grain_of = thinning.thin(points["position_m"], points["toward"], voxel_m)
+    thinned, thinned_of = thinning.thin(points["position_m"], points["toward"], voxel_m)
     is_volume = np.isin(label, sorted(volume_labels)) & (label != 0)
     is_surface = ~is_volume & (label != 0)
     for name, mask in (("volume", is_volume), ("surface", is_surface)):
@@ -147,9 +147,9 @@ def _site(log: Log, volume_labels: set[int], voxel_m: float) -> _Site:
                 f"has no return with a label of a {name}; found labels {found}, "
                 f"and volume_labels are {sorted(volume_labels)}",
             )
-    n_volume = np.bincount(grain_of[is_volume], minlength=len(grains))
-    n_surface = np.bincount(grain_of[is_surface], minlength=len(grains))
-    return _Site(thinning.positions_m(grains, voxel_m), n_volume, n_surface)
+    n_volume = np.bincount(thinned_of[is_volume], minlength=len(thinned))
+    n_surface = np.bincount(thinned_of[is_surface], minlength=len(thinned))
+    return _Site(thinning.positions_m(thinned, voxel_m), n_volume, n_surface)
 
 
 def _sampled(site: _Site, max_voxels: int, seed: int) -> _Site:

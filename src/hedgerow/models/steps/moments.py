@@ -1,5 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Moments of groups of points, and statistics of logs that add up part by part.
+"""Moments of groups of points, enough to make maximum likelihood Gaussians of them (Browning 2012 eq. 3 and 4).
+
+Every volume model ends here, whatever formed its groups: voxels, leaves of a tree, regions that grew together. Scatter
+is summed about each group's own mean, so that large map offsets do not cancel, and groups can be joined.
+
+The moments of voxels can be summed chunk by chunk, anywhere, and added (`VoxelStatistics`). Their sums of positions are
+whole numbers (offsets from each voxel's own centre in steps of side / 2¹⁸, about a micrometre), so they are exact: cut
+a log any way, merge in any order, and means, covariances, counts and labels come out the same to the last bit. Sums of
+intensities are float64 and agree to its addition order (about 1e-15 of the sum of squares).
 
 Equations: docs/models.md §7.
 """
@@ -15,25 +23,18 @@ from hedgerow import _core
 from hedgerow.base.progress import Progress, counted
 from hedgerow.errors import InputError
 from hedgerow.log import Log
-from hedgerow.models.steps.log_parts import Parts
+from hedgerow.models.steps.log_chunks import LogChunks
 from hedgerow.world.elements import Gaussians
 from hedgerow.world.labels import LabelCounts
 
-# Moments: what is known of groups of points, enough to make maximum likelihood Gaussians of them (Browning 2012 eq. 3
-# and 4).
-#
-# Every volume learner ends here, whatever formed its groups: voxels, leaves of a tree, regions that grew together.
-# Scatter is kept about each group's own mean, so that large map offsets do not cancel, and groups can be joined.
-
-
-RECORD = np.dtype([("position_m", np.float64, 3), ("intensity", np.float32), ("label", np.uint16)])
+POINT = np.dtype([("position_m", np.float64, 3), ("intensity", np.float32), ("label", np.uint16)])
 """One point: position in the map frame, intensity (NaN if unknown), label (0 if unknown); 30 bytes."""
 
 
-def records_of(log: Log) -> NDArray[Any]:
-    """Return every return of a log as a point, all returns of a pulse included: (M,) of type RECORD, in pulse order."""
+def point_records(log: Log) -> NDArray[Any]:
+    """Return every return of a log as a point, all returns of a pulse included: (M,) of type POINT, in pulse order."""
     position_m = log.points()
-    records = np.empty(len(position_m), dtype=RECORD)
+    records = np.empty(len(position_m), dtype=POINT)
     records["position_m"] = position_m
     hit, intensity, label = log.returns.hit, log.returns.intensity, log.returns.label
     records["intensity"] = np.nan if intensity is None else intensity[hit]
@@ -78,7 +79,7 @@ class Moments:
         """Make the moments of points that lie group by group.
 
         Args:
-            records: (M,) of type RECORD.
+            records: (M,) of type POINT.
             begin: (V + 1,) group i is records[begin[i]:begin[i + 1]], never empty.
         """
         count = np.diff(begin)
@@ -103,7 +104,7 @@ class Moments:
             *_histogram(group, records["label"], np.ones(len(group), dtype=np.int64)),
         )
 
-    def joined(self, group: NDArray[np.integer], n_groups: int) -> Self:
+    def join(self, group: NDArray[np.integer], n_groups: int) -> Self:
         """Join groups into larger ones: (V,) `group` says which each belongs to, from 0 to n_groups - 1, none empty."""
 
         def total(values: NDArray[Any]) -> NDArray[np.float64]:
@@ -127,20 +128,20 @@ class Moments:
             *_histogram(group[self.label_row], self.label, self.label_count),
         )
 
-    def chosen(self, keep: NDArray[np.bool_]) -> Self:
-        """Keep the groups of a mask."""
+    def select(self, keep: NDArray[np.bool_]) -> Self:
+        """Return the groups of a mask."""
         labelled = keep[self.label_row]
         columns = {name: getattr(self, name)[keep] for name in _PER_GROUP}
         columns["label_row"] = (np.cumsum(keep) - 1)[self.label_row[labelled]]
         return type(self)(**columns, label=self.label[labelled], label_count=self.label_count[labelled])
 
     @classmethod
-    def concatenate(cls, parts: Sequence[Self]) -> Self:
-        """Put the groups of several one after the other; at least one part."""
+    def concatenate(cls, several: Sequence[Self]) -> Self:
+        """Put the groups of several one after the other; at least one."""
         names = (*_PER_GROUP, "label", "label_count")
-        columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
-        first = np.cumsum([0, *(len(part) for part in parts)])
-        rows = [part.label_row + shift for part, shift in zip(parts, first[:-1], strict=True)]
+        columns = {name: np.concatenate([getattr(each, name) for each in several]) for name in names}
+        first = np.cumsum([0, *(len(each) for each in several)])
+        rows = [each.label_row + shift for each, shift in zip(several, first[:-1], strict=True)]
         return cls(**columns, label_row=np.concatenate(rows))
 
     def label_counts(self) -> LabelCounts:
@@ -184,13 +185,6 @@ def _histogram(
     return entries >> 16, (entries & 0xFFFF).astype(np.uint16), counts
 
 
-# Mergeable statistics of logs: small tables that can be gathered part by part, anywhere, and added.
-#
-# Sums of positions are whole numbers (offsets from each voxel's own centre in steps of side / 2¹⁸, about a micrometre),
-# so they are exact: cut a log any way, merge in any order, and means, covariances, counts and labels come out the same
-# to the last bit. Sums of intensities are float64 and agree to its addition order (about 1e-15 of the sum of squares).
-
-
 _TABLE = (
     *("key", "count", "first", "second", "n_intensity", "intensity", "intensity_squared"),
     *("label_row", "label", "label_count"),
@@ -218,7 +212,7 @@ class VoxelStatistics:
         return len(self._sums)
 
     def add(self, log: Log, *, threads: int = 0) -> None:
-        """Add a partition of a log.
+        """Add a chunk of a log.
 
         Raises:
             InputError: its map origin differs from that of earlier ones, or points lie too far out for the grid.
@@ -274,7 +268,7 @@ class VoxelStatistics:
             table.label_count,
         )
 
-    def finish(self, *, min_points: int = 5, tau: float = 3.5, min_sigma_m: float = 0.001) -> Gaussians:
+    def gaussians(self, *, min_points: int = 5, tau: float = 3.5, min_sigma_m: float = 0.001) -> Gaussians:
         """Make a maximum likelihood Gaussian of each voxel that has at least `min_points` (Browning 2012 eq. 3 and 4).
 
         Returns:
@@ -292,7 +286,7 @@ class VoxelStatistics:
                 f"none of {len(self)} voxels of {self.side_m:g} m has {min_points} points, the fullest has "
                 f"{moments.count.max()}; take more sweeps, larger voxels or a smaller min_points",
             )
-        return moments.chosen(enough).gaussians(tau=tau, min_sigma_m=min_sigma_m)
+        return moments.select(enough).gaussians(tau=tau, min_sigma_m=min_sigma_m)
 
     def __getstate__(self) -> dict[str, Any]:
         """Give plain values and arrays."""
@@ -326,12 +320,11 @@ class VoxelStatistics:
 
 
 def require_same_map(origin_m: NDArray[np.float64], other_m: NDArray[np.float64]) -> None:
-    """Raise InputError unless two partitions have the same map origin."""
+    """Raise InputError unless two chunks have the same map origin."""
     if not np.array_equal(origin_m, other_m):
         raise InputError(
             "map_origin_m",
-            f"differs between partitions, found {origin_m.tolist()} and {other_m.tolist()}; "
-            "bring them into one map first",
+            f"differs between chunks, found {origin_m.tolist()} and {other_m.tolist()}; bring them into one map first",
         )
 
 
@@ -346,7 +339,9 @@ def require_points(n_beams: int, n_points: int) -> None:
         )
 
 
-def gather(parts: Parts, statistics: VoxelStatistics, *, progress: Progress | None = None) -> None:
-    """Add all partitions to the statistics."""
-    for part in counted(parts(), progress):
-        statistics.add(part)
+def sum_voxels(chunks: LogChunks, side_m: float, *, progress: Progress | None = None) -> VoxelStatistics:
+    """Return the statistics of all points of a log in voxels of a side."""
+    statistics = VoxelStatistics(side_m)
+    for log in counted(chunks(), progress):
+        statistics.add(log)
+    return statistics

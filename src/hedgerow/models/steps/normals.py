@@ -14,20 +14,25 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.base import arrays
-from hedgerow.models.steps import grains as thinning
+from hedgerow.models.steps import thinning
 
 _ROUNDS = 3  # of reweighting; the normal of a kerb's foot turns by less than a degree after that
 _MIN_SCALE_M = 0.005  # residuals of some millimetres are the sensor's, never outliers
 
 
-def grain_normals(
-    position_m: NDArray[np.float64], grains: thinning.Grains, kernel_m: float, *, upward: float = 0.0, threads: int = 0
+def fit_normals(
+    position_m: NDArray[np.float64],
+    thinned: thinning.ThinnedPoints,
+    kernel_m: float,
+    *,
+    upward: float = 0.0,
+    threads: int = 0,
 ) -> NDArray[np.float32]:
-    """Fit the normals of grains.
+    """Fit the normals of thinned points.
 
     Args:
         position_m: (N, 3) as `thinning.positions_m` gives them, map frame.
-        grains: (N,); a grain counts as often as it has points.
+        thinned: (N,); each counts as often as it has points.
         kernel_m: how far around the plane is fitted [m].
         upward: added to the direction to the sensor, along z: which side a grazing normal takes.
         threads: 0 for all; the result does not depend on it.
@@ -35,8 +40,8 @@ def grain_normals(
     Returns:
         (N, 3) unit vectors, map frame.
     """
-    weight = grains["count"].astype(np.float32)
-    toward = thinning.towards(grains) + np.array([0, 0, upward], dtype=np.float32)
+    weight = thinned["count"].astype(np.float32)
+    toward = thinning.directions_to_sensor(thinned) + np.array([0, 0, upward], dtype=np.float32)
     fit = _core.PlaneFit(kernel_m=kernel_m, min_scale_m=_MIN_SCALE_M, rounds=_ROUNDS)
     return _core.fit_normals(position_m, weight, toward, fit, threads)
 
@@ -66,8 +71,8 @@ def estimate_normals(
     """
     position_m = arrays.require("position_m", position_m, np.float64, ("N", 3))
     toward = arrays.require("toward", toward, np.float32, (len(position_m), 3))
-    grains, grain_of = thinning.thin(position_m, toward, voxel_m, threads=threads)
-    normal = grain_normals(thinning.positions_m(grains, voxel_m), grains, kernel_m, threads=threads)[grain_of]
+    thinned, thinned_of = thinning.thin(position_m, toward, voxel_m, threads=threads)
+    normal = fit_normals(thinning.positions_m(thinned, voxel_m), thinned, kernel_m, threads=threads)[thinned_of]
     behind = np.einsum("ij,ij->i", normal, toward) < 0
     return np.where(behind[:, None], -normal, normal)
 

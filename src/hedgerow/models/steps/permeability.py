@@ -1,23 +1,56 @@
 # SPDX-License-Identifier: Apache-2.0
 """Permeability by counting: of the beams that met an element, the share that went on (Browning 2012 §3.3.2 and §3.3.3).
 
-No-returns are beams that passed everything on their way. Counts add up over partitions, so the passes over the log can
-be cut any way. An element that no beam ever hit is dropped: what was never seen to stop a beam is not there.
+A beam without return passed everything on its way. Counts add up over chunks, so the log can be cut in any way. An
+element that no beam ever hit is dropped: what was never seen to stop a beam is not there.
 
 Equations: docs/models.md §6.
 """
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.base.parameters import NotNegative, Parameters, Positive
 from hedgerow.base.progress import Progress, counted
 from hedgerow.errors import InputError
-from hedgerow.models.steps.log_parts import Parts
+from hedgerow.models.steps.log_chunks import LearningTask, LogChunks
 from hedgerow.world.elements import Gaussians, Triangles
 from hedgerow.world.scene import Scene
+
+Tables = tuple[Gaussians | Triangles, ...]
+Table = TypeVar("Table", bound=Gaussians | Triangles)
+
+
+class CountParameters(Parameters):
+    """Parameters of counting permeability."""
+
+    window_m: Positive = 0.5
+    """A return within this distance of a triangle, along the beam, counts as a hit (the offset of Browning 2012, which
+    found it "relatively insensitive")."""
+    prior_hits: NotNegative = 0.0
+    """Hits added to the count of every element. Tallavajhula 2018 Table 4.1: 0 for ellipsoids, 1 for triangles."""
+    prior_passes: NotNegative = 0.0
+    """Passes added to the count of every element. Tallavajhula 2018 Table 4.1: 1 for ellipsoids, 2 for triangles."""
+
+
+def count_permeability(task: LearningTask, tables: tuple[Table, ...], parameters: CountParameters) -> tuple[Table, ...]:
+    """Return the tables with permeabilities counted over the log, without the elements that were never hit."""
+    counts = count_passes(task, tables, parameters.window_m)
+    return with_permeability(tables, counts, prior_hits=parameters.prior_hits, prior_passes=parameters.prior_passes)
+
+
+def count_passes(task: LearningTask, tables: Tables, window_m: float) -> "Counts":
+    """Count how often each element was hit and passed in the log, as a stage of learning."""
+    return count(
+        task.chunks,
+        tables,
+        max_range_m=task.summary.max_range_m,
+        window_m=window_m,
+        progress=task.start("counting hits and passes"),
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,7 +66,7 @@ class Counts:
         return cls(np.zeros(n_elements, dtype=np.int64), np.zeros(n_elements, dtype=np.int64))
 
     def __add__(self, other: Self) -> Self:
-        """Join the counts of two partitions."""
+        """Add the counts of two chunks."""
         return type(self)(self.hits + other.hits, self.passes + other.passes)
 
     def permeability(self, prior_hits: float, prior_passes: float) -> NDArray[np.float32]:
@@ -45,8 +78,8 @@ class Counts:
 
 
 def count(
-    parts: Parts,
-    tables: "tuple[Gaussians | Triangles, ...]",
+    chunks: LogChunks,
+    tables: Tables,
     *,
     max_range_m: float,
     window_m: float = 0.5,
@@ -55,7 +88,7 @@ def count(
     """Count hits and passes of all elements of the tables, numbered through in that order.
 
     Args:
-        parts: the log, in partitions.
+        chunks: of the log.
         tables: elements; their own permeabilities do not matter.
         max_range_m: how far a missing return says that there is nothing [m].
         window_m: how near to a triangle a return must be to have hit it [m].
@@ -63,14 +96,14 @@ def count(
     """
     scene = scene_of(tables)
     total = Counts.zero(scene.n_elements)
-    for log in counted(parts(), progress):
+    for log in counted(chunks(), progress):
         range_m = np.ascontiguousarray(log.returns.first_m)
         hits, passes = scene.count(log.beams, range_m, max_range_m=max_range_m, window_m=window_m)
         total = total + Counts(hits.astype(np.int64), passes.astype(np.int64))
     return total
 
 
-def scene_of(tables: "tuple[Gaussians | Triangles, ...]") -> Scene:
+def scene_of(tables: Tables) -> Scene:
     """Build a scene of several tables, numbered through in that order; its frame sits near their middle."""
     places = [table.mean_m if isinstance(table, Gaussians) else table.corners_m[:, 0] for table in tables]
     everything = np.concatenate(places) if places else np.zeros((0, 3))
@@ -81,12 +114,12 @@ def scene_of(tables: "tuple[Gaussians | Triangles, ...]") -> Scene:
 
 
 def with_permeability(
-    tables: "tuple[Gaussians | Triangles, ...]",
+    tables: tuple[Table, ...],
     counts: Counts,
     *,
     prior_hits: float = 0.0,
     prior_passes: float = 0.0,
-) -> "tuple[Gaussians | Triangles, ...]":
+) -> tuple[Table, ...]:
     """Return the tables with the counted permeabilities and without the elements that were never hit.
 
     Raises:
@@ -96,7 +129,7 @@ def with_permeability(
         raise InputError("prior_hits, prior_passes", f"expected 0 or more, found {prior_hits}, {prior_passes}")
     share = counts.permeability(prior_hits, prior_passes)
     seen = counts.hits > 0
-    done: list[Gaussians | Triangles] = []
+    done: list[Table] = []
     first = 0
     for table in tables:
         rows = slice(first, first + len(table))
@@ -106,7 +139,7 @@ def with_permeability(
     return tuple(done)
 
 
-def without_passed(triangles: Triangles, counts: Counts, max_share: float) -> Triangles:
+def drop_passed(triangles: Triangles, counts: Counts, max_share: float) -> Triangles:
     """Return the triangles without those that more than a share of the beams that met them passed.
 
     What no beam met, because something stands before it, stays.

@@ -4,11 +4,11 @@
     sigma² = sigma0² + sigma_a² (sin θ / cos² θ)²
 
 A residual is the measured range minus that of the nearest triangle along the beam. Residuals are summed up in bins of
-the slope sin θ / cos² θ, as histograms of their size, so partitions add. In each bin the spread is the interquartile
+the slope sin θ / cos² θ, as histograms of their size, so chunks add up. In each bin the spread is the interquartile
 range, which vegetation and edges hardly disturb; both constants then follow from a weighted line through the bins.
 
 Where the mesh bends (kerbs, corners, thickets) its own errors are larger than the sensor's, so only residuals on flat
-pieces count, unless there are too few of them.
+parts count, unless there are too few of them.
 
 Equations: docs/models.md §11.
 """
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from hedgerow.base.progress import counted
 from hedgerow.log import Log
-from hedgerow.models.steps.log_parts import Parts
+from hedgerow.models.steps.log_chunks import LogChunks
 from hedgerow.world.elements import Triangles
 from hedgerow.world.scene import Scene
 from hedgerow.world.surface_noise import SurfaceNoise
@@ -52,7 +52,7 @@ class Residuals:
         self.slope_squared += np.bincount(row, squares, len(self.slope_squared))
 
     def merge(self, other: "Residuals") -> None:
-        """Add the residuals of another partition."""
+        """Add the residuals of another chunk."""
         self.counts += other.counts
         self.slope_squared += other.slope_squared
 
@@ -81,7 +81,7 @@ class Residuals:
 
 
 def fit_noise(
-    parts: Parts,
+    chunks: LogChunks,
     triangles: Triangles,
     *,
     max_bend_rad: float = np.radians(10),
@@ -90,14 +90,14 @@ def fit_noise(
     """Fit the range noise of a surface.
 
     Args:
-        parts: the log, in partitions.
+        chunks: of the log.
         triangles: the surface learned from it.
         max_bend_rad: residuals count on triangles that `is_flat` with this bend; all of them if those are too few.
         progress: called with the number of beams done.
     """
     on_flat, everywhere = Residuals(), Residuals()
     scene, flat = _slope_scene(triangles), is_flat(triangles, max_bend_rad)
-    for log in counted(parts(), progress):
+    for log in counted(chunks(), progress):
         for start in range(0, len(log), _CHUNK):
             slope, residual_m, element = _nearest(scene, log[start : start + _CHUNK])
             everywhere.add(slope, residual_m)
@@ -106,7 +106,7 @@ def fit_noise(
 
 
 def is_flat(triangles: Triangles, max_bend_rad: float) -> NDArray[np.bool_]:
-    """Tell which triangles lie in a flat piece of the mesh.
+    """Return which triangles lie in a flat part of the mesh.
 
     Args:
         triangles: M of them; those that share a corner have it to the last 0.1 mm.

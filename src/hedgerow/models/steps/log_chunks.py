@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Logs in partitions: learners pass over them as often as they need and never hold more than one at a time."""
+"""A log in chunks, and the task of learning from it.
+
+A model reads the chunks of a log as often as it needs, and never holds more than one at a time, so the log may be
+larger than memory. A chunk is some whole sweeps.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -10,23 +14,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.base.columns import require_agreement
+from hedgerow.base.progress import Progress, Stages
 from hedgerow.errors import InputError
 from hedgerow.log import Log
 
 if TYPE_CHECKING:
     from hedgerow.io.source import LogSource
 
-Parts = Callable[[], Iterable[Log]]
-"""Called for a fresh pass over the partitions of a log."""
-_BEAMS_PER_PART = 1_000_000
+LogChunks = Callable[[], Iterable[Log]]
+"""Called for each reading of a log; gives its chunks, map frame, in turn."""
+_BEAMS_PER_CHUNK = 1_000_000
 
 
-def parts_of(source: "Log | LogSource | str | Path | Parts") -> Parts:
-    """Return the partitions of a log: whole sweeps, about a million beams each.
+def chunks_of(source: "Log | LogSource | str | Path | LogChunks") -> LogChunks:
+    """Return the chunks of a log: whole sweeps, about a million beams each.
 
     Args:
         source: a log, one opened with `open_log` or its path (larger than memory is fine; Parquet is fastest, since
-            learners pass over it several times), or a function that gives the partitions anew at each call.
+            models read it several times), or a function that gives the chunks anew at each call.
 
     Raises:
         FileError: no such file, or not a log.
@@ -36,16 +41,16 @@ def parts_of(source: "Log | LogSource | str | Path | Parts") -> Parts:
     if isinstance(source, str | Path):
         from hedgerow.io import open_log
 
-        return parts_of(open_log(source))
+        return chunks_of(open_log(source))
     if callable(source):
         return source
     file = source
-    return lambda: _joined(log for _, log in file.iter_sweeps())
+    return lambda: _join(log for _, log in file.iter_sweeps())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Survey:
-    """What a first pass over a log finds."""
+class LogSummary:
+    """What a first reading of a log finds."""
 
     n_beams: int
     n_returns: int
@@ -56,16 +61,16 @@ class Survey:
     map_origin_m: NDArray[np.float64]
 
 
-def survey(parts: Parts) -> Survey:
-    """Look through a log once before learning from it.
+def summarise(chunks: LogChunks) -> LogSummary:
+    """Read a log once before learning from it.
 
     Raises:
-        InputError: the log is empty or nothing in it returned, its partitions are of different sensors, or a missing
-            return means nothing for want of a maximal range.
+        InputError: the log is empty or nothing in it returned, its chunks are of different sensors, or a missing return
+            means nothing for want of a maximal range.
     """
     n_beams = n_returns = 0
     first: Log | None = None
-    for log in parts():
+    for log in chunks():
         if first is None:
             first = log
         require_agreement([first, log], ("sensor", "min_range_m", "max_range_m", "map_origin_m"))
@@ -77,23 +82,37 @@ def survey(parts: Parts) -> Survey:
         raise InputError("log", f"none of its {n_beams:,} beams returned; there is nothing to learn from")
     if n_returns < n_beams and not np.isfinite(first.max_range_m):
         raise InputError("log", "has missing returns but no max_range_m; say within what range nothing came back")
-    return Survey(n_beams, n_returns, first.min_range_m, first.max_range_m, first.sensor, first.map_origin_m)
+    return LogSummary(n_beams, n_returns, first.min_range_m, first.max_range_m, first.sensor, first.map_origin_m)
+
+
+@dataclass(frozen=True, slots=True)
+class LearningTask:
+    """What the recipe of a model works on, besides its parameters."""
+
+    chunks: LogChunks
+    summary: LogSummary
+    stages: Stages
+    """Reports progress."""
+
+    def start(self, stage: str) -> Progress | None:
+        """Begin a stage of learning; return what it calls with the number of beams done, None if nobody watches."""
+        return self.stages.meter(stage)
 
 
 def _cut(log: Log) -> Iterator[Log]:
-    if len(log) <= _BEAMS_PER_PART:
+    if len(log) <= _BEAMS_PER_CHUNK:
         if len(log):
             yield log
         return
-    yield from _joined(part for _, part in log.iter_sweeps())
+    yield from _join(sweep for _, sweep in log.iter_sweeps())
 
 
-def _joined(sweeps: Iterable[Log]) -> Iterator[Log]:
+def _join(sweeps: Iterable[Log]) -> Iterator[Log]:
     """Join neighbouring sweeps until they hold about a million beams."""
     waiting: list[Log] = []
     n = 0
     for sweep in sweeps:
-        if waiting and n + len(sweep) > _BEAMS_PER_PART:
+        if waiting and n + len(sweep) > _BEAMS_PER_CHUNK:
             yield Log.concatenate(waiting) if len(waiting) > 1 else waiting[0]
             waiting, n = [], 0
         waiting.append(sweep)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Grains: the points of a log summed up over fine voxels, tile by tile, with bounded memory.
+"""Thinned points: the points of a log summed up over fine voxels, tile by tile, with bounded memory.
 
-What stands close together says the same about a surface, so learners work on grains: one row per occupied voxel (and
+Points close together say the same about a surface, so models work on thinned points: one row per occupied voxel (and
 label), with the number of points, their mean position, the direction to the sensor and their intensities. A parked
 sensor that sees one wall a million times costs no more than one that drives past.
 
-Grains are mergeable: positions and directions are summed as whole numbers, so neither the order of the points nor the
-partitions of the log change a bit of them. Intensities are summed as float64, exact but for rounding.
+Thinned points can be merged: positions and directions are summed as whole numbers, so neither the order of the points
+nor the chunks of the log change a bit of them. Intensities are summed as float64, exact but for rounding.
 """
 
 import tempfile
@@ -24,7 +24,7 @@ from hedgerow.log import Log
 
 _UNIT = 1 << 20  # steps of offset per voxel and of direction per unit, as in cpp/learn/thin.hpp
 
-GRAIN = np.dtype(
+THINNED_POINT = np.dtype(
     [
         ("count", np.int64),
         ("offset", np.int64, 3),
@@ -37,8 +37,8 @@ GRAIN = np.dtype(
         ("spare", np.uint16),
     ]
 )
-"""One row per grain, byte for byte the struct in cpp/learn/thin.hpp."""
-Grains = NDArray[np.void]
+"""One row per thinned point, byte for byte the struct in cpp/learn/thin.hpp."""
+ThinnedPoints = NDArray[np.void]
 Tile = tuple[int, int]
 
 _MAX_VOXELS = (1 << 21) - 8  # per axis in one call: the native code packs three of them into 64 bits
@@ -53,7 +53,7 @@ def thin(
     intensity: NDArray[np.float32] | None = None,
     label: NDArray[np.uint16] | None = None,
     threads: int = 0,
-) -> tuple[Grains, NDArray[np.uint32]]:
+) -> tuple[ThinnedPoints, NDArray[np.uint32]]:
     """Sum up points over voxels.
 
     Args:
@@ -65,14 +65,14 @@ def thin(
         threads: 0 for all; the result does not depend on it.
 
     Returns:
-        Grains ordered by voxel (z, y, x) and label, and the (N,) grain of each point.
+        Thinned points ordered by voxel (z, y, x) and label, and the (N,) row of the one that each point went into.
 
     Raises:
         InputError: the points span more than two million voxels, or lie too far from the map's zero.
     """
     n = len(position_m)
     require_spread(position_m, voxel_m)
-    rows, grain_of = _core.thin(
+    rows, thinned_of = _core.thin(
         np.ascontiguousarray(position_m, dtype=np.float64),
         np.ascontiguousarray(toward, dtype=np.float32),
         np.full(n, np.nan, dtype=np.float32) if intensity is None else np.ascontiguousarray(intensity),
@@ -80,28 +80,28 @@ def thin(
         voxel_m,
         threads,
     )
-    return _as_grains(rows), grain_of
+    return _as_thinned(rows), thinned_of
 
 
-def merge_grains(grains: Grains, *, threads: int = 0) -> Grains:
-    """Add up the grains of one voxel and label; the result is ordered as by `thin`."""
-    return _as_grains(_core.merge_grains(as_bytes(grains), threads))
+def merge_thinned(thinned: ThinnedPoints, *, threads: int = 0) -> ThinnedPoints:
+    """Add up the thinned points of one voxel and label; the result is ordered as by `thin`."""
+    return _as_thinned(_core.merge_grains(as_bytes(thinned), threads))
 
 
-def positions_m(grains: Grains, voxel_m: float) -> NDArray[np.float64]:
-    """Return the (N, 3) mean position of the points of each grain, map frame."""
-    within = grains["offset"] / (grains["count"][:, None] * float(_UNIT))
-    return (grains["voxel"] + within) * voxel_m
+def positions_m(thinned: ThinnedPoints, voxel_m: float) -> NDArray[np.float64]:
+    """Return the (N, 3) mean position of the points in each voxel, map frame."""
+    within = thinned["offset"] / (thinned["count"][:, None] * float(_UNIT))
+    return (thinned["voxel"] + within) * voxel_m
 
 
-def towards(grains: Grains) -> NDArray[np.float32]:
-    """Return the (N, 3) mean direction from the points of each grain to the sensor; shorter than 1 if they differ."""
-    return (grains["toward"] / (grains["count"][:, None] * float(_UNIT))).astype(np.float32)
+def directions_to_sensor(thinned: ThinnedPoints) -> NDArray[np.float32]:
+    """Return the (N, 3) mean direction from the points in each voxel to the sensor; shorter than 1 if they differ."""
+    return (thinned["toward"] / (thinned["count"][:, None] * float(_UNIT))).astype(np.float32)
 
 
-def as_bytes(grains: Grains) -> NDArray[np.uint8]:
-    """Return the (N, 96) bytes of grains, as the native code takes them."""
-    return np.ascontiguousarray(grains).view(np.uint8).reshape(len(grains), GRAIN.itemsize)
+def as_bytes(thinned: ThinnedPoints) -> NDArray[np.uint8]:
+    """Return the (N, 96) bytes of thinned points, as the native code takes them."""
+    return np.ascontiguousarray(thinned).view(np.uint8).reshape(len(thinned), THINNED_POINT.itemsize)
 
 
 def points_of(log: Log) -> dict[str, Any]:
@@ -136,8 +136,8 @@ def require_spread(position_m: NDArray[np.float64], voxel_m: float) -> None:
         raise InputError("points", "lie too far from the map's zero; subtract a map origin first")
 
 
-class GrainStore:
-    """Grains by square tiles with a halo; kept in memory up to a budget, in temporary files beyond it.
+class ThinnedPointStore:
+    """Thinned points by square tiles with a halo; held in memory up to a budget, in temporary files beyond it.
 
     A context manager: the files go when it is left.
     """
@@ -149,7 +149,7 @@ class GrainStore:
             voxel_m: side of a voxel.
             tile_m: side of a tile in x and y; inf for a single tile. At least twice the halo.
             halo_m: each tile also holds what lies this close to it.
-            budget_bytes: memory for grains before they go to files.
+            budget_bytes: memory for thinned points before they go to files.
             threads: 0 for all.
         """
         if not tile_m >= 2 * halo_m:
@@ -158,7 +158,7 @@ class GrainStore:
         self._budget_bytes, self._threads = budget_bytes, threads
         self._pending: list[dict[str, Any]] = []
         self._n_pending = 0
-        self._held: dict[Tile, list[Grains]] = {}
+        self._held: dict[Tile, list[ThinnedPoints]] = {}
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._on_disk: dict[Tile, Path] = {}
 
@@ -179,52 +179,52 @@ class GrainStore:
             self._sum_up()
 
     def tiles(self) -> list[Tile]:
-        """List the tiles that have grains in themselves or in their halo, in order."""
+        """List the tiles that have points in themselves or in their halo, in order."""
         self._sum_up()
         return sorted(self._held.keys() | self._on_disk.keys())
 
-    def grains(self, tile: Tile) -> Grains:
-        """Return the merged grains of a tile and its halo."""
-        stored = [np.fromfile(self._on_disk[tile], dtype=GRAIN)] if tile in self._on_disk else []
-        return merge_grains(np.concatenate([*stored, *self._held.get(tile, [])]), threads=self._threads)
+    def points(self, tile: Tile) -> ThinnedPoints:
+        """Return the merged thinned points of a tile and its halo."""
+        stored = [np.fromfile(self._on_disk[tile], dtype=THINNED_POINT)] if tile in self._on_disk else []
+        return merge_thinned(np.concatenate([*stored, *self._held.get(tile, [])]), threads=self._threads)
 
     def _sum_up(self) -> None:
-        for names in _like(self._pending):
-            joined = {name: np.concatenate([part[name] for part in names]) for name in names[0]}
-            grains, _ = thin(voxel_m=self._voxel_m, threads=self._threads, **joined)
-            for tile, rows in self._split(grains):
+        for group in _group_by_columns(self._pending):
+            joined = {name: np.concatenate([columns[name] for columns in group]) for name in group[0]}
+            thinned, _ = thin(voxel_m=self._voxel_m, threads=self._threads, **joined)
+            for tile, rows in self._split(thinned):
                 self._held.setdefault(tile, []).append(rows)
         self._pending, self._n_pending = [], 0
         if self._n_held_bytes() > self._budget_bytes:
-            self._held = {tile: [merge_grains(np.concatenate(rows))] for tile, rows in self._held.items()}
+            self._held = {tile: [merge_thinned(np.concatenate(rows))] for tile, rows in self._held.items()}
             if self._n_held_bytes() > self._budget_bytes / 2:  # less would soon be too much again
                 self._spill()
 
-    def _split(self, grains: Grains) -> Iterator[tuple[Tile, Grains]]:
+    def _split(self, thinned: ThinnedPoints) -> Iterator[tuple[Tile, ThinnedPoints]]:
         if np.isinf(self._tile_m):
-            yield (0, 0), grains
+            yield (0, 0), thinned
             return
-        at_m = (grains["voxel"][:, :2] + 0.5) * self._voxel_m
+        at_m = (thinned["voxel"][:, :2] + 0.5) * self._voxel_m
         low = np.floor((at_m - self._halo_m) / self._tile_m).astype(np.int64)
         high = np.floor((at_m + self._halo_m) / self._tile_m).astype(np.int64)
         for x, y in ((False, False), (True, False), (False, True), (True, True)):
-            # Near a border a grain belongs to two tiles, near a corner to four.
+            # Near a border a point belongs to two tiles, near a corner to four.
             tile_x, tile_y = (high if x else low)[:, 0], (high if y else low)[:, 1]
             rows = np.nonzero((tile_x != low[:, 0]) | (not x))[0]
             rows = rows[(tile_y[rows] != low[rows, 1]) | (not y)]
             for tile, chosen in _groups(tile_x[rows], tile_y[rows]):
-                yield tile, grains[rows[chosen]]
+                yield tile, thinned[rows[chosen]]
 
     def _n_held_bytes(self) -> int:
-        return sum(rows.nbytes for parts in self._held.values() for rows in parts)
+        return sum(rows.nbytes for held in self._held.values() for rows in held)
 
     def _spill(self) -> None:
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory(prefix="hedgerow-")
-        for tile, parts in self._held.items():
-            path = Path(self._folder.name) / f"{tile[0]}_{tile[1]}.grains"
+        for tile, held in self._held.items():
+            path = Path(self._folder.name) / f"{tile[0]}_{tile[1]}.points"
             with path.open("ab") as file:
-                for rows in parts:
+                for rows in held:
                     rows.tofile(file)
             self._on_disk[tile] = path
         self._held = {}
@@ -248,14 +248,14 @@ def _groups(x: NDArray[np.int64], y: NDArray[np.int64]) -> Iterator[tuple[Tile, 
         start = end
 
 
-def _like(parts: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """Group parts in order by which columns they have: logs with and without labels do not concatenate."""
+def _group_by_columns(points: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Group points in order by which columns they have: logs with and without labels do not concatenate."""
     groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-    for part in parts:
-        present = {name: column for name, column in part.items() if column is not None}
+    for each in points:
+        present = {name: column for name, column in each.items() if column is not None}
         groups.setdefault(tuple(present), []).append(present)
     return list(groups.values())
 
 
-def _as_grains(rows: Any) -> Grains:
-    return np.asarray(rows).reshape(-1).view(GRAIN)
+def _as_thinned(rows: Any) -> ThinnedPoints:
+    return np.asarray(rows).reshape(-1).view(THINNED_POINT)

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The hybrid model: triangles where the log saw surfaces, Gaussians where it saw volumes (Browning 2012 §3.3.4).
+
+A classifier says for every place which of the two it is (steps/classifier.py). The surface model learns the surface,
+the top-down model the volumes. Permeability is counted for all of them together: a beam that passes a hedge may be
+stopped by the wall behind it.
+
+Equations: docs/models.md §12.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator
+
+from hedgerow.errors import InputError
+from hedgerow.log import Log
+from hedgerow.models.steps.classifier import (
+    ClassifierParameters,
+    learn_volume_map,
+    read_classifier,
+    select_volume_beams,
+)
+from hedgerow.models.steps.log_chunks import LearningTask
+from hedgerow.models.steps.permeability import CountParameters, Tables, count_permeability
+from hedgerow.models.surface import SurfaceParameters, fit_surface, with_noise
+from hedgerow.models.topdown import TopdownParameters, fit_clusters
+
+
+def _read_if_file(value: object) -> object:
+    """Read the parameters of a tuned classifier if their file is named."""
+    return read_classifier(value) if isinstance(value, str | Path) else value
+
+
+def _require_no_counting(parameters: TopdownParameters) -> TopdownParameters:
+    """Refuse counting parameters that would have no effect."""
+    for name, field in CountParameters.model_fields.items():
+        if getattr(parameters, name) != field.default:
+            raise InputError(name, f"surface and volumes are counted together; set {name} of the hybrid model instead")
+    return parameters
+
+
+class HybridParameters(CountParameters):
+    """Parameters of the hybrid model."""
+
+    classifier: Annotated[ClassifierParameters, BeforeValidator(_read_if_file)] = ClassifierParameters()
+    """Classifier of surface and volume: parameters, or a TOML file written by `hedgerow tune classifier`."""
+    surface: SurfaceParameters = SurfaceParameters()
+    """Parameters of the surface."""
+    topdown: Annotated[TopdownParameters, AfterValidator(_require_no_counting)] = TopdownParameters()
+    """Parameters of the volumes."""
+
+
+def learn_hybrid(task: LearningTask, parameters: HybridParameters) -> Tables:
+    """Learn permeable triangles and Gaussians."""
+    is_volume = learn_volume_map(task.chunks, parameters.classifier, progress=task.start("telling surface from volume"))
+
+    def volume_chunks() -> Iterator[Log]:
+        return (select_volume_beams(log, is_volume) for log in task.chunks())
+
+    triangles = fit_surface(
+        task.chunks,
+        parameters.surface,
+        points_to_use=lambda position_m: ~is_volume(position_m),
+        progress=task.start("fitting the surface"),
+    )
+    tables: Tables = (with_noise(task, triangles, parameters.surface),)
+    if any(log.returns.hit.any() for log in volume_chunks()):
+        tables += (fit_clusters(volume_chunks, parameters.topdown, progress=task.start("clustering volumes")),)
+    return count_permeability(task, tables, parameters)
