@@ -13,7 +13,7 @@ from hedgerow.base.parameters import (
     Positive,
     Share,
     StrictParameters,
-    shortened,
+    shorten,
 )
 from hedgerow.errors import FileError, InputError, ParameterError
 

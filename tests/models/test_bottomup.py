@@ -100,7 +100,7 @@ def test_labels_and_intensities_are_those_of_the_merged_points():
     points = box(np.random.default_rng(7), [0, 0, 0], [0.3, 0.2, 0.2], 900)
     log = log_of_points(points, labels=np.where(points[:, 0] < 0.2, 4, 9), intensities=points[:, 0])
     found = fit_regions(chunks_of(log), BottomupParameters(side_m=SIDE_M, max_spread_m=1.0))
-    assert found.label.mode().tolist() == [4]
+    assert found.label.most_common().tolist() == [4]
     assert_allclose(found.intensity, [points[:, 0].mean()], rtol=1e-5)
     assert_allclose(found.intensity_sigma, [points[:, 0].std()], rtol=1e-5)
 

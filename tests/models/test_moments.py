@@ -120,7 +120,7 @@ def test_equal_points_have_no_covariance_and_a_scene_takes_them(n):
 def test_the_most_frequent_label_wins_the_smaller_of_equals_and_unlabelled_points_do_not_vote():
     points = np.repeat([[0.1, 0.1, 0.1], [0.4, 0.1, 0.1], [0.7, 0.1, 0.1]], [6, 4, 3], axis=0)
     log = log_of_points(points, labels=[0, 0, 0, 7, 7, 9, 5, 5, 4, 4, 0, 0, 0])
-    assert gathered(log).gaussians(min_points=1).label.mode().tolist() == [7, 4, 0]
+    assert gathered(log).gaussians(min_points=1).label.most_common().tolist() == [7, 4, 0]
 
 
 def test_intensity_mean_and_spread_leave_unknown_ones_out():

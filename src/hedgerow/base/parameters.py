@@ -92,7 +92,7 @@ class StrictParameters(Parameters):
     model_config = ConfigDict(strict=True)
 
 
-def shortened(value: object) -> str:
+def shorten(value: object) -> str:
     """Show a value in at most 60 characters."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from hedgerow.base.parameters import Parameters
-from hedgerow.base.progress import Report, Stages
+from hedgerow.base.progress import StepProgress, ProgressSteps
 from hedgerow.errors import InputError
 from hedgerow.log import Log
 from hedgerow.models.bottomup import BottomupParameters, learn_bottomup
@@ -107,7 +107,7 @@ def learn(
     source: "Log | LogSource | str | Path | LogChunks",
     model: str = "hybrid",
     *,
-    progress: Report | None = None,
+    progress: StepProgress | None = None,
     **parameters: Any,
 ) -> LearnedWorld:
     """Learn a world from a log.
@@ -132,7 +132,7 @@ def learn(
     checked = row.parse(parameters)
     chunks = chunks_of(source)
     summary = summarise(chunks)
-    stages = Stages(summary.n_beams, progress)
+    stages = ProgressSteps(summary.n_beams, progress)
     tables = row.learn(LearningTask(chunks, summary, stages), checked)
     stages.finish()
     return LearnedWorld(

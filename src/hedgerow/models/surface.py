@@ -182,7 +182,7 @@ def fit_surface(
         tiles = store.tiles()
         for tile in counted(tiles, of_beams(progress, n_beams, len(tiles)), one):
             meshes.append(_tile_surface(store.points(tile), tile, chosen, threads))
-    return Triangles.joined(meshes) if meshes else Triangles.plain(np.zeros((0, 3, 3)))
+    return Triangles.join(meshes) if meshes else Triangles.plain(np.zeros((0, 3, 3)))
 
 
 def make_surface(thinned: thinning.ThinnedPoints, parameters: SurfaceParameters, *, threads: int = 0) -> Triangles:

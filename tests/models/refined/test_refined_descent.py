@@ -169,7 +169,7 @@ def test_the_gradient_of_the_prior_is_that_of_its_density():
 def test_descent_lowers_the_loss_and_leaves_what_it_does_not_see():
     true, log = some_gaussians(), some_log()
     far = replace(true[:1], mean_m=true.mean_m[:1] + np.array([0, 500, 0]))
-    gaussians = Gaussians.joined([replace(true, mean_m=true.mean_m + 0.05, stop=true.stop / 3), far])
+    gaussians = Gaussians.join([replace(true, mean_m=true.mean_m + 0.05, stop=true.stop / 3), far])
     adam, losses = Adam(13, 0.03, 0.1), []
     for number in range(30):
         gradient, score = LossEvaluator(gaussians, MODEL, WEIGHTS).evaluate(log)

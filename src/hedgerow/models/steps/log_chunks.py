@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.base.columns import require_agreement
-from hedgerow.base.progress import Progress, Stages
+from hedgerow.base.progress import Progress, ProgressSteps
 from hedgerow.errors import InputError
 from hedgerow.log import Log
 
@@ -91,7 +91,7 @@ class LearningTask:
 
     chunks: LogChunks
     summary: LogSummary
-    stages: Stages
+    stages: ProgressSteps
     """Reports progress."""
 
     def start(self, stage: str) -> Progress | None:
