@@ -12,7 +12,7 @@ scene.add_mesh(fence, [[0, 1, 2], [0, 2, 3]], permeability=0.7, label=51, noise=
 scene.add_mesh(1.5 * fence, [[0, 1, 2], [0, 2, 3]], label=50, noise=noise)  # 4 m behind, just covered by the fence
 
 sensor = hr.Sensor.named("vlp-16")
-log = hr.SceneWorld(scene).fire(sensor.sweep(), seed=7, sensor=sensor)
+log = hr.SceneWorld(scene).fire(sensor.sweep(), seed=7, sensor=sensor)  # standing; hr.simulate drives
 
 stopped = log.returns.label == 51
 passed = log.returns.label == 50

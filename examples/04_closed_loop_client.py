@@ -2,7 +2,7 @@
 """A vehicle in the loop: it asks a sweep server what its lidar sees, and brakes for the wall that it finds.
 
 The server runs in this program to keep the example in one piece. Usually it is a process of its own, started with
-`hedgerow serve SITE --sensor vlp-16`, and the client needs nothing but its address: Client("ws://127.0.0.1:8765").
+`hedgerow serve SCENE --sensor vlp-16`, and the client needs nothing but its address: Client("ws://127.0.0.1:8765").
 """
 
 import numpy as np

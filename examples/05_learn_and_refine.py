@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Learn the same street three ways, the third by fitting Gaussians to the beams, and see which one is nearest.
 
-A lidar drives down a street of houses, hedges and trees; worlds are learned from every other sweep and judged on the
+A lidar drives down a street of houses, hedges and trees; worlds are learned from every other sweep and scored on the
 rest.
 """
 
@@ -9,8 +9,7 @@ import hedgerow as hr
 from hedgerow.scenes.site import load_site
 
 site, sensor = load_site("street"), hr.Sensor.named("vlp-16")
-beams = sensor.drive(site.trajectories["first"], n_sweeps=12)
-log = site.world().fire(beams, seed=7, sensor=sensor)
+log = hr.Log.concatenate(list(hr.simulate(site.world(), sensor, site.trajectories["first"], seed=7, sweeps=12)))
 learned_from, held_back = (log.select(sweep=range(start, 12, 2)) for start in (0, 1))
 
 worlds = {

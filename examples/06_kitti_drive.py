@@ -11,13 +11,11 @@ from pathlib import Path
 
 import hedgerow as hr
 
-SAMPLE = "shared/data/kitti_raw_sample/2011_09_26/2011_09_26_drive_0005_sync"
-folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[2] / SAMPLE
-if not folder.is_dir():
-    print(f"skipped: no KITTI drive at {folder}; give the path of one")
+if len(sys.argv) != 2:
+    print(f"skipped: give the folder of a KITTI raw drive, python {Path(__file__).name} FOLDER")
     sys.exit()
 
-drive = hr.open_log(folder)
+drive = hr.open_log(sys.argv[1])
 *learned_from, held_back = drive.sweeps[:6].tolist()
 log = drive.read(learned_from)
 print(f"{len(log):,} beams, {1 - log.returns.hit.mean():.1%} without return; KITTI's files hold the others only")

@@ -16,7 +16,7 @@ from hedgerow.models.registry import MODELS
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 DRIVE = ROOT.parent / "shared" / "data" / "kitti_raw_sample" / "2011_09_26"
 
 
