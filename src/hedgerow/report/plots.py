@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hedgerow.base.figure import new_figure
 from hedgerow.errors import InputError
 from hedgerow.metrics import Comparison, Scores
-from hedgerow.metrics.bearing import NO_RETURN, BearingHistogram, split
+from hedgerow.metrics.bearing import NO_RETURN, BearingHistogram, split_keys
 from hedgerow.metrics.likelihood import HIGHEST, LOWEST, PER_DECADE
 from hedgerow.metrics.range_histogram import RangeHistogram
 
@@ -258,7 +258,7 @@ def _returns(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
     """Ring, bearing, range and count of every occupied bin that holds returns."""
     keys, counts = histogram.entries()
-    direction, place = split(keys)
+    direction, place = split_keys(keys)
     hit = place != NO_RETURN
     ring, bearing_deg = histogram.directions.ring_and_azimuth_deg(direction[hit])
     return ring, bearing_deg, place[hit].astype(np.float64) * histogram.range_step_m, counts[hit]
