@@ -50,7 +50,8 @@ CLOUD_METRICS = {
 SWEEP_METRICS = {
     "sweep_distance_m": Metric(
         label="Sweep to sweep, worse way",
-        meaning="mean distance to the nearest return of the other sweep, the worse of the two ways, averaged over sweeps",
+        meaning="mean distance to the nearest return of the other sweep, the worse of the two ways, "
+        "averaged over sweeps",
         source="Browning 2012 eq. 16",
         better="low",
         unit="cm",

@@ -21,7 +21,8 @@ from hedgerow.metrics.pair import RealSweep, SweepPair
 RANGE_HISTOGRAM_METRICS = {
     "range_histogram_match_m": Metric(
         label="Range histogram match",
-        meaning="how far ranges have to move to turn one histogram of all ranges into the other; no return is the limit",
+        meaning="how far ranges have to move to turn one histogram of all ranges into the other; "
+        "no return is the limit",
         source="Tallavajhula 2018 §3.4.3",
         better="low",
         unit="cm",
