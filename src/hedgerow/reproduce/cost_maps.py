@@ -238,7 +238,7 @@ def _table(drives: Sequence[Drive], rows: Sequence[tuple[str, Callable[[Drive], 
 
 
 def draw(path: Path, yard: Yard, truth: Truth, drives: Sequence[Drive], settings: NavigationSettings) -> None:
-    """Draw two maps for each sensor, as in Fig. 10: after some seconds and at the end, with planned and driven paths."""
+    """Draw two maps for each sensor, as Fig. 10: after some seconds and at the end, with planned and driven paths."""
     figure = new_figure(4.0 * len(drives) + 0.8, 8.9)
     axes: Any = figure.subplots(2, len(drives), squeeze=False, sharex=True, sharey=True)
     image: Any = None
