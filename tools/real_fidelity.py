@@ -197,7 +197,7 @@ def same_beams(test: hr.Log, worlds: dict[str, hr.LearnedWorld], seed: int) -> s
         return ""
     with np.errstate(invalid="ignore"):  # no return in either: inf - inf, which is no error
         off_m = {
-            model: np.abs(world.fire(test.beams, seed).returns.first_m - test.returns.first_m)
+            model: np.abs(hr.replay(world, test, seed=seed).returns.first_m - test.returns.first_m)
             for model, world in worlds.items()
         }
     lines = ["\nBeam error, mean, on the beams that both find:\n"]
@@ -219,7 +219,7 @@ def draw(test: hr.Log, worlds: dict[str, hr.LearnedWorld], path: Path) -> None:
     numbers = sorted(set(test.beams.sweep.tolist()))
     sweep = test.select(sweep=numbers[len(numbers) // 2])
     chosen = [model for model in PICTURED if model in worlds] or list(worlds)
-    sweeps = {"real": sweep} | {model: worlds[model].fire(sweep.beams) for model in chosen}
+    sweeps = {"real": sweep} | {model: hr.replay(worlds[model], sweep) for model in chosen}
     figure = range_images(sweeps)
     if figure is not None:
         save_figure(figure, path, dpi=80)

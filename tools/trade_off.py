@@ -26,7 +26,7 @@ from real_fidelity import MODELS, RECORDINGS, budget_for, log_of
 import hedgerow as hr
 from hedgerow.models.refined.score import LossWeights
 from hedgerow.reproduce import mobile
-from hedgerow.reproduce.recording import Course
+from hedgerow.reproduce.recording import SceneDrive
 from hedgerow.reproduce.tables import markdown_table
 from hedgerow.world.elements import Gaussians, Points, Triangles
 
@@ -50,7 +50,7 @@ class Found:
     @classmethod
     def of(cls, test: hr.Log, world: hr.LearnedWorld) -> "Found":
         """Fire the beams once and count."""
-        real, simulated = test.returns.first_m, world.fire(test.beams, seed=1).returns.first_m
+        real, simulated = test.returns.first_m, hr.replay(world, test, seed=1).returns.first_m
         hit, returned = np.isfinite(real), np.isfinite(simulated)
         both = hit & returned
         error_m = float(np.abs(simulated[both] - real[both]).mean()) if both.any() else float("nan")
@@ -77,10 +77,10 @@ def transparent(world: hr.LearnedWorld, factor: float) -> hr.LearnedWorld:
     return hr.LearnedWorld(*tables, kind="refined", min_range_m=header.min_range_m, max_range_m=header.max_range_m)
 
 
-def return_shares(site: mobile.Site) -> NDArray[np.float64]:
-    """Drive the second pass again and again; return of each beam the share of the drives in which it returned."""
-    course = Course.open(site.scene, site.span_s)
-    drives = (course.record("second", N_SWEEPS, seed) for seed in range(2, 2 + N_DRIVES))
+def return_shares(site: mobile.MobileSite) -> NDArray[np.float64]:
+    """Make the second drive again and again; return of each beam the share of the drives in which it returned."""
+    scene = SceneDrive.open(site.scene, site.span_s)
+    drives = (scene.record("second", N_SWEEPS, seed) for seed in range(2, 2 + N_DRIVES))
     counts = sum(drive.returns.hit.astype(np.int64) for drive in drives)
     return np.asarray(counts / N_DRIVES)
 
@@ -97,7 +97,7 @@ def most_misses(hits: float, shares: NDArray[np.float64]) -> float:
     return 1 - float(np.interp(hits, np.append(0, found), np.append(0, false)))
 
 
-def passes(data: Path, name: str) -> tuple[hr.Log, hr.Log]:
+def train_and_test(data: Path, name: str) -> tuple[hr.Log, hr.Log]:
     """Return what is learned from and what is compared with."""
     if name in SCENES:
         return mobile.record(SCENES[name], N_SWEEPS)
@@ -107,7 +107,7 @@ def passes(data: Path, name: str) -> tuple[hr.Log, hr.Log]:
 
 def measure(data: Path, name: str) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
     """Learn all models, the refined one with several weights, and return its lines of each table."""
-    train, test = passes(data, name)
+    train, test = train_and_test(data, name)
     paper = mobile.PAPER_PARAMETERS if name in SCENES else {}
     worlds = {model: hr.learn(train, model, **paper.get(model, {})) for model in MODELS[:-1]}
     theirs = {model: Found.of(test, world) for model, world in worlds.items()}

@@ -86,7 +86,7 @@ def test_many_points_agree_with_a_slow_loop():
 
 
 def test_above_the_lowest_a_slope_costs_its_rise_over_the_window_and_a_wall_still_costs_100():
-    settings = SMALL.model_copy(update={"above": "lowest", "window_m": 1.0})
+    settings = SMALL.model_copy(update={"heights_above": "lowest", "window_m": 1.0})
     slope = CostGrid((0, 0), settings)
     slope.add(points_over(slope, lambda x, y: 50 + 0.2 * x))
     # From the lowest point two cells west (its points are 0.1 m apart, 5 in a cell) to the highest in the cell: 1.4 m.
@@ -117,7 +117,14 @@ def test_a_copy_does_not_change_with_the_original():
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"cell_m": 0.0}, {"n_cells": 1}, {"max_height_m": -1.0}, {"above": "sky"}, {"keep_off_m": -0.1}, {"side": 1}],
+    [
+        {"cell_m": 0.0},
+        {"n_cells": 1},
+        {"max_height_m": -1.0},
+        {"heights_above": "sky"},
+        {"keep_off_m": -0.1},
+        {"side": 1},
+    ],
 )
 def test_bad_settings_are_refused_by_name(wrong):
     with pytest.raises(ValidationError, match=next(iter(wrong))):

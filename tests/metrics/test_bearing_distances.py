@@ -9,7 +9,7 @@ from known_logs import drive, log_of, with_ranges
 
 from hedgerow import Beams, InputError
 from hedgerow.metrics import compare
-from hedgerow.metrics.bearing import BearingHistogram, Directions, bearing_distances, split
+from hedgerow.metrics.bearing import BearingHistogram, Directions, bearing_distances, split_keys
 from hedgerow.metrics.range_histogram import RangeHistogram, histogram_match_m
 
 AHEAD = np.array([[1.0, 0.0, 0.0]])
@@ -109,7 +109,7 @@ def test_reported_ranges_fall_in_the_middle_of_their_bins():
     histogram = BearingHistogram(Directions(0.09), 0.002)
     histogram.add(np.zeros(len(k), dtype=np.int64), (k * 0.002).astype(np.float32))
     keys, counts = histogram.entries()
-    np.testing.assert_array_equal(split(keys)[1], k)
+    np.testing.assert_array_equal(split_keys(keys)[1], k)
     np.testing.assert_array_equal(counts, 1)
 
 

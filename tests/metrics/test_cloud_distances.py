@@ -10,8 +10,8 @@ from scipy.spatial.distance import cdist
 
 from hedgerow import Log
 from hedgerow.metrics import compare
-from hedgerow.metrics.cloud_distance import Cloud, cloud_distances
-from hedgerow.metrics.inputs import Nearest, mixed
+from hedgerow.metrics.cloud_distance import ThinnedCloud, cloud_distances
+from hedgerow.metrics.pair import Nearest, hash_points
 
 
 def parallel_beams(n=40):
@@ -92,11 +92,11 @@ def random_points(rng, n, side=1.0):
 
 def test_a_cloud_within_its_limit_keeps_every_point_and_counts_duplicates():
     points = random_points(np.random.default_rng(0), 900)
-    cloud = Cloud(1000)
+    cloud = ThinnedCloud(1000)
     cloud.add(points)
     cloud.add(points[:300])
-    kept, counts = cloud.kept()
-    assert cloud.side_m == 0
+    kept, counts = cloud.points()
+    assert cloud.voxel_m == 0
     assert len(kept) == 900
     assert counts.sum() == 1200
     np.testing.assert_array_equal(kept[counts == 2], points[:300])
@@ -114,14 +114,14 @@ def test_a_point_counts_as_often_as_it_was_seen():
 def test_a_thinned_cloud_does_not_depend_on_order_or_partition(seed, n_parts):
     rng = np.random.default_rng(seed)
     points = np.round(random_points(rng, 4000, 0.2), 3)  # rounding makes duplicates, also across parts
-    whole = Cloud(1000)
+    whole = ThinnedCloud(1000)
     whole.add(points)
-    parts = [Cloud(1000) for _ in range(n_parts)]
+    parts = [ThinnedCloud(1000) for _ in range(n_parts)]
     for part, chunk in zip(parts, np.array_split(rng.permutation(points), n_parts), strict=True):
         part.add(chunk)
     for part in parts[1:]:
         parts[0].merge(part)
-    (a, n_a), (b, n_b) = whole.kept(), parts[0].kept()
+    (a, n_a), (b, n_b) = whole.points(), parts[0].points()
     assert whole.level == parts[0].level
     assert n_a.sum() == n_b.sum() == 4000
     order_a, order_b = np.lexsort(a.T), np.lexsort(b.T)
@@ -131,30 +131,30 @@ def test_a_thinned_cloud_does_not_depend_on_order_or_partition(seed, n_parts):
 
 def test_thinning_keeps_one_point_per_voxel_within_the_limit():
     points = random_points(np.random.default_rng(7), 20_000)
-    cloud = Cloud(1000)
+    cloud = ThinnedCloud(1000)
     cloud.add(points)
-    kept, counts = cloud.kept()
+    kept, counts = cloud.points()
     assert len(kept) <= 1000
     assert counts.sum() == 20_000
-    voxels = np.floor(kept / cloud.side_m)
+    voxels = np.floor(kept / cloud.voxel_m)
     assert len(np.unique(voxels, axis=0)) == len(kept)
-    coarser = np.unique(np.floor(points / cloud.side_m), axis=0)
+    coarser = np.unique(np.floor(points / cloud.voxel_m), axis=0)
     assert len(coarser) == len(kept)
-    finer = np.unique(np.floor(points / (cloud.side_m / 2)), axis=0)
+    finer = np.unique(np.floor(points / (cloud.voxel_m / 2)), axis=0)
     assert len(finer) > 1000  # no coarser than it has to be
 
 
 def test_thinned_clouds_are_still_the_shift_apart():
     rng = np.random.default_rng(8)
     plane = np.c_[rng.uniform(0, 5, (200_000, 2)), np.zeros(200_000)]
-    clouds = [Cloud(100_000), Cloud(100_000)]
+    clouds = [ThinnedCloud(100_000), ThinnedCloud(100_000)]
     clouds[0].add(plane)
     clouds[1].add(plane + np.array([0, 0, 0.5]))
-    level = max(cloud.level for cloud in clouds if len(cloud.kept()[0]))
+    level = max(cloud.level for cloud in clouds if len(cloud.points()[0]))
     for cloud in clouds:
         cloud.thin_to(level)
     found = cloud_distances(clouds[0], clouds[1])["cloud_distance_m"].value
-    side = clouds[0].side_m
+    side = clouds[0].voxel_m
     assert side > 0 and found is not None
     # The nearest kept point is at most a voxel's diagonal aside of the plane.
     assert 0.5 <= found <= np.hypot(0.5, np.sqrt(2) * side)
@@ -169,8 +169,8 @@ def test_thinning_is_said_in_the_notes():
 
 def test_hashes_of_a_regular_grid_do_not_collide():
     grid = np.stack(np.meshgrid(*[np.arange(100)] * 3), axis=-1).reshape(-1, 3)
-    assert len(np.unique(mixed(grid.astype(np.int64).view(np.uint64)))) == 1_000_000
-    assert len(np.unique(mixed((grid * 0.01).view(np.uint64)))) == 1_000_000
+    assert len(np.unique(hash_points(grid.astype(np.int64).view(np.uint64)))) == 1_000_000
+    assert len(np.unique(hash_points((grid * 0.01).view(np.uint64)))) == 1_000_000
 
 
 def test_utm_coordinates_give_the_same_distances():

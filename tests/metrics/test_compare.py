@@ -9,7 +9,8 @@ from known_logs import NormalWorld, drive, log_of, random_ranges, with_ranges
 
 import hedgerow as hr
 from hedgerow import InputError
-from hedgerow.metrics import CompareSettings, compare, judge, tally
+from hedgerow.metrics import CompareSettings, accumulate, compare, score
+from hedgerow.metrics.bearing import BearingDistances
 from hedgerow.metrics.catalogue import METRICS
 from hedgerow.world.elements import Gaussians
 from hedgerow.world.learned import LearnedWorld
@@ -104,12 +105,13 @@ def test_sweeps_in_any_order_and_partition_give_the_same_scores(seed, n_parts):
     parts = [np.sort(part) for part in np.array_split(rng.permutation(5), n_parts)]
     streams = [[log.select(sweep=part) for part in parts] for log in (real, simulated)]
     assert_equal_scores(whole, compare(*streams))
-    tallies = [
-        tally(real.select(sweep=part), {"simulated": simulated.select(sweep=part)}, CompareSettings()) for part in parts
+    sums = [
+        accumulate(real.select(sweep=part), {"simulated": simulated.select(sweep=part)}, CompareSettings())
+        for part in parts
     ]
-    for each in tallies[1:]:
-        tallies[0].merge(each)
-    assert_equal_scores(whole, judge(tallies[0], {})["simulated"])
+    for each in sums[1:]:
+        sums[0].merge(each)
+    assert_equal_scores(whole, score(sums[0], {})["simulated"])
 
 
 def test_static_parts_merge_and_a_moved_part_ends_it():
@@ -118,15 +120,15 @@ def test_static_parts_merge_and_a_moved_part_ends_it():
     still = log_of(ranges, np.tile([[1.0, 0, 0]], (n, 1)), sweeps=np.arange(n))
     names = {"simulated": with_ranges(still, ranges[::-1])}
     first, second = (
-        tally(still.select(sweep=part), {k: v.select(sweep=part) for k, v in names.items()}, CompareSettings())
+        accumulate(still.select(sweep=part), {k: v.select(sweep=part) for k, v in names.items()}, CompareSettings())
         for part in (range(15), range(15, n))
     )
     first.merge(second)
-    assert judge(first, {})["simulated"]["bhattacharyya"] == compare(still, names)["simulated"]["bhattacharyya"]
+    assert score(first, {})["simulated"]["bhattacharyya"] == compare(still, names)["simulated"]["bhattacharyya"]
     away = log_of([10.0], [[1.0, 0, 0]], [[5.0, 0, 0]], sweeps=99)
-    first.merge(tally(away, {"simulated": away}, CompareSettings()))
-    assert not judge(first, {})["simulated"].static
-    assert len(first.real.bearing.entries()[0]) == 0  # nothing is kept that a moving sensor has no use for
+    first.merge(accumulate(away, {"simulated": away}, CompareSettings()))
+    assert not score(first, {})["simulated"].static
+    assert len(first.of(BearingDistances).real.entries()[0]) == 0  # nothing is kept that a moving sensor has no use for
 
 
 def test_files_are_compared_sweep_by_sweep(tmp_path):
@@ -191,7 +193,7 @@ def test_streams_of_unequal_length_are_refused():
         compare([real.select(sweep=range(5))], real)
 
 
-def test_a_sweep_in_two_pieces_is_refused():
+def test_a_sweep_in_two_parts_is_refused():
     real = drive(7)
     with pytest.raises(InputError, match="real: sweep 0 comes twice"):
         compare([real[:100], real[100:]], NormalWorld())

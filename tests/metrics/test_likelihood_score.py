@@ -61,7 +61,7 @@ def test_every_beam_adds_the_mixture_with_the_floor():
 @pytest.mark.parametrize(("times", "floored"), [(1.2, 0.0), (0.8, 1.0)])
 def test_a_beam_is_floored_where_the_outlier_term_is_the_larger(times, floored):
     class Uniform(Knows):
-        def log_likelihood(self, log):
+        def log_likelihood(self, log, **more):
             return np.full(len(log), np.log(times * E / (1 - E) / log.max_range_m))
 
     assert compare(log_of([35.0]), Uniform())["floored"] == floored
@@ -106,7 +106,7 @@ def test_a_simulated_log_has_no_likelihood_and_says_so():
 
 def test_a_world_that_answers_nan_is_refused():
     class Broken(Knows):
-        def log_likelihood(self, log):
+        def log_likelihood(self, log, **more):
             return np.full(len(log), np.nan)
 
     with pytest.raises(InputError, match=r"broken: log_likelihood gave NaN"):

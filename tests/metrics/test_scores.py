@@ -11,7 +11,7 @@ from rich.console import Console
 
 from hedgerow import InputError
 from hedgerow.metrics import compare
-from hedgerow.metrics.catalogue import Value
+from hedgerow.metrics.metric import Value
 from hedgerow.metrics.scores import score_table
 
 
@@ -44,7 +44,7 @@ def test_sizes_without_a_better_way_are_not_marked():
 
 def test_units_are_shown_and_numbers_grouped():
     table = score_table({"a": {"sweep_distance_m": Value(12.3456, 1_234_567), "elements": Value(154586.0)}})
-    assert [(row.label, row.cells[0].text, row.rests_on) for row in table.rows] == [
+    assert [(row.label, row.cells[0].text, row.n_text) for row in table.rows] == [
         ("Sweep to sweep, worse way [cm]", "1,234.56", "1,234,567 returns"),
         ("Elements", "154,586", ""),
     ]

@@ -10,7 +10,7 @@ from hedgerow.errors import InputError
 from hedgerow.frames import Pose
 from hedgerow.reproduce import cost_maps
 from hedgerow.reproduce.cost_maps import share, words
-from hedgerow.reproduce.yard import Seen, Yard, look_around, look_down, touching, viewpoints
+from hedgerow.reproduce.yard import SeenCells, Yard, collision_check, count_seen, map_truth, viewpoints
 from hedgerow.scenes import mesh
 from hedgerow.sensor import Sensor
 from hedgerow.world import Scene, SceneWorld
@@ -44,7 +44,7 @@ def yard() -> Yard:
 
 @pytest.fixture(scope="module")
 def truth(yard):
-    return look_down(yard, CostGrid.around((1, 0), SETTINGS.grid))
+    return map_truth(yard, CostGrid.around((1, 0), SETTINGS.grid))
 
 
 def test_from_above_all_things_stand_where_they_were_put(yard, truth):
@@ -61,7 +61,7 @@ def test_from_above_all_things_stand_where_they_were_put(yard, truth):
 
 def test_more_rays_a_time_do_not_change_what_stands_there(yard, truth, monkeypatch):
     monkeypatch.setattr("hedgerow.reproduce.yard._RAYS_AT_ONCE", 1000)
-    again = look_down(yard, CostGrid.around((1, 0), SETTINGS.grid))
+    again = map_truth(yard, CostGrid.around((1, 0), SETTINGS.grid))
     for mine, theirs in zip(truth, again, strict=True):
         np.testing.assert_array_equal(mine, theirs)
 
@@ -72,7 +72,7 @@ def test_more_rays_a_time_do_not_change_what_stands_there(yard, truth, monkeypat
 )
 def test_a_vehicle_touches_walls_and_trunks_but_not_grass(yard, place, hit):
     # 1.4 m from its middle to the front, 0.9 m to the side; the trunk is 0.17 m thick.
-    assert touching(yard)(Pose.from_xyz_rpy((*place, 0))) is hit
+    assert collision_check(yard)(Pose.from_xyz_rpy((*place, 0))) is hit
 
 
 def test_views_are_taken_along_the_way_but_not_beside_trees(yard, truth):
@@ -87,7 +87,7 @@ def test_views_are_taken_along_the_way_but_not_beside_trees(yard, truth):
 
 def test_a_level_slice_sees_no_grass_and_lasers_that_look_up_see_more_of_the_trees(yard, truth):
     places = viewpoints(yard, truth, CostGrid.around((1, 0), SETTINGS.grid))
-    seen = {n: look_around(yard, Sensor.named(n), truth, places, SETTINGS, 1) for n in ("lms-291", "vlp-16", "hdl-64e")}
+    seen = {n: count_seen(yard, Sensor.named(n), truth, places, SETTINGS, 1) for n in ("lms-291", "vlp-16", "hdl-64e")}
     assert sum(seen["lms-291"].grass) == 0
     assert share(seen["hdl-64e"], "grass", (0, 1)) > share(seen["vlp-16"], "grass", (0, 1)) > 0.2
     assert share(seen["vlp-16"], "tall", (1,)) > 2 * share(seen["hdl-64e"], "tall", (1,))
@@ -118,7 +118,7 @@ def test_the_whole_experiment_says_what_its_numbers_say(yard, tmp_path):
 def test_words_turn_round_with_the_numbers(yard):
     drive = cost_maps.Drive
     run = cost_maps._drive(yard, Sensor.named("lms-291"), SETTINGS.model_copy(update={"max_time_s": 0.5}), 1, 1)
-    few, many = Seen((10,) * 4, (1,) * 4, (10,) * 4, (1,) * 4), Seen((10,) * 4, (8,) * 4, (10,) * 4, (8,) * 4)
+    few, many = SeenCells((10,) * 4, (1,) * 4, (10,) * 4, (1,) * 4), SeenCells((10,) * 4, (8,) * 4, (10,) * 4, (8,) * 4)
     as_paper = words(
         [drive("lms-291", run, few, 0.0), drive("vlp-16", run, many, 0.0), drive("hdl-64e", run, few, 0.0)]
     )

@@ -13,8 +13,8 @@ from numpy.testing import assert_allclose
 from hedgerow.log import Log
 from hedgerow.metrics import Comparison, compare
 from hedgerow.reproduce import budget, mobile, off_path, sensor_transfer
-from hedgerow.reproduce.mobile import AGAIN
-from hedgerow.reproduce.recording import Course
+from hedgerow.reproduce.mobile import SCENE_AGAIN
+from hedgerow.reproduce.recording import SceneDrive
 from hedgerow.reproduce.tables import PaperTable, markdown_table
 from hedgerow.scenes.site import load_site
 
@@ -42,33 +42,33 @@ offset_m = 0.6
 """
 
 
-class SmallCourse(Course):
+class SmallDrive(SceneDrive):
     """Few pulses, whatever the sensor."""
 
-    def record(self, way, n_sweeps, seed, sensor="vlp-16", *, width=1.0):
+    def record(self, trajectory, n_sweeps, seed, sensor="vlp-16", *, width=1.0):
         sensor = "vlp-16" if sensor == "hdl-64e-s2" else sensor
-        sweeps = super().record(way, n_sweeps, seed, sensor, width=width).iter_sweeps()
+        sweeps = super().record(trajectory, n_sweeps, seed, sensor, width=width).iter_sweeps()
         return Log.concatenate([sweep[::7] for _, sweep in sweeps])
 
 
 @pytest.fixture(scope="module")
-def course(tmp_path_factory):
+def drive(tmp_path_factory):
     path = tmp_path_factory.mktemp("scene") / "small.toml"
     path.write_text(SCENE)
-    return SmallCourse(load_site(path), (0.0, 3.0))
+    return SmallDrive(load_site(path), (0.0, 3.0))
 
 
 @pytest.fixture
-def opened(course, monkeypatch):
-    monkeypatch.setattr(Course, "open", lambda scene, span_s: course)
+def opened(drive, monkeypatch):
+    monkeypatch.setattr(SceneDrive, "open", lambda scene, span_s: drive)
 
 
 def silent(text):
     pass
 
 
-def test_another_seed_has_the_same_beams_and_other_returns(course):
-    one, same, other = (course.record("first", 2, seed) for seed in (1, 1, 2))
+def test_another_seed_has_the_same_beams_and_other_returns(drive):
+    one, same, other = (drive.record("first", 2, seed) for seed in (1, 1, 2))
     assert one.equal(same)
     assert one.beams.equal(other.beams)
     assert not np.array_equal(one.returns.range_m, other.returns.range_m)
@@ -77,14 +77,14 @@ def test_another_seed_has_the_same_beams_and_other_returns(course):
     assert scores["nll"] is None
 
 
-def test_wider_pulses_meet_more(course):
-    returned = [course.record("first", 1, 1, width=width).returns.hit.mean() for width in (0.0, 8.0)]
+def test_wider_pulses_meet_more(drive):
+    returned = [drive.record("first", 1, 1, width=width).returns.hit.mean() for width in (0.0, 8.0)]
     # 4,100 pulses, 24 mrad wider along the edges of wall and bushes: a few percent, against noise of 0.5 %.
     assert returned[0] + 0.005 < returned[1]
 
 
-def test_a_shifted_pass_runs_to_the_left_at_the_same_height(course):
-    log, shifted = (off_path.beside(course, offset_m, 1, 1) for offset_m in (0.0, 2.0))
+def test_a_shifted_drive_runs_to_the_left_at_the_same_height(drive):
+    log, shifted = (off_path.record_shifted(drive, offset_m, 1, 1) for offset_m in (0.0, 2.0))
     apart_m = shifted.beams.origin_m - log.beams.origin_m
     assert_allclose(apart_m, np.broadcast_to([0.0, 2.0, 0.0], apart_m.shape), atol=1e-6)  # it drives along x
 
@@ -92,7 +92,7 @@ def test_a_shifted_pass_runs_to_the_left_at_the_same_height(course):
 def test_seven_worlds_stand_beside_the_paper_and_the_scene_itself(opened, tmp_path):
     outcome = mobile.run(tmp_path, 2, say=silent)
     rates, distances, sizes = outcome.tables
-    assert rates.columns == (*mobile.PAPER_MODELS, "Refined", AGAIN)
+    assert rates.columns == (*mobile.PAPER_MODELS, "Refined", SCENE_AGAIN)
     paper, ours = distances.lines()[:2]
     assert paper[-2:] == ("-", "-") and "**16.07**" in paper
     assert float(ours[-2].strip("*")) > 0 and float(ours[-1]) > 0
@@ -109,9 +109,10 @@ def test_other_sensors_are_compared_with_brought_and_own_worlds(opened, tmp_path
     names = {title: [line.split(" | ")[0][2:] for line in table.splitlines()[2:]] for title, table in parts.items()}
     taught = [f"{model}, {by}" for model in ("topdown", "hybrid", "refined") for by in ("hdl-64e", "own")]
     for sensor in ("HDL-32E", "VLP-16"):
-        assert names[f"{sensor}, all beams"] == names[f"{sensor}, beams from -24.8 to 2.1 degrees"] == [*taught, AGAIN]
+        expected = [*taught, SCENE_AGAIN]
+        assert names[f"{sensor}, all beams"] == names[f"{sensor}, beams from -24.8 to 2.1 degrees"] == expected
         assert parts[f"{sensor}, all beams"] != parts[f"{sensor}, beams from -24.8 to 2.1 degrees"]
-    widths = ["refined, usual width", "refined, own", "Scene, usual width", AGAIN]
+    widths = ["refined, usual width", "refined, own", "Scene, usual width", SCENE_AGAIN]
     assert names["HDL-64E, rays"] == names["HDL-64E, four times as wide"] == widths
 
 
@@ -153,10 +154,10 @@ def test_budgets_are_kept_and_drawn_beside_the_six(opened, tmp_path):
     assert outcome.pictures[0].read_bytes()[:4] == b"\x89PNG"
 
 
-def test_what_stands_aside_is_never_the_best(course):
+def test_what_stands_aside_is_never_the_best(drive):
     table = PaperTable("t", ("A", "B", "C"), (("m", {}, {"A": 2.0, "B": 3.0, "C": 1.0}),), digits=0, aside=("C",))
     assert table.lines() == [("m", "ours", "**2**", "3", "1")]
-    real, *others = (course.record("first", 1, seed) for seed in (1, 2, 3))
+    real, *others = (drive.record("first", 1, seed) for seed in (1, 2, 3))
     scores = compare(real, {"same": real, "two": others[0], "three": others[1]})
     for row in scores.table(aside=("same",)).rows:
         assert row.cells[0].mark == ""

@@ -14,20 +14,20 @@ def world():
 
 
 def test_noise_on_bushes_is_found_again(world):
-    beams = experiment.ahead(Sensor.named("vlp-32c"), 4)
-    each = experiment.recover(world, beams, experiment.BUSH, 0.3, 0.5, seed=2)
+    beams = experiment.beams_ahead(Sensor.named("vlp-32c"), 4)
+    each = experiment.recover_noise(world, beams, experiment.BUSH, 0.3, 0.5, seed=2)
     n = each.found.measured.n
     assert n > 20_000
     # Five standard errors, and what is held back at the ground (below 1 %, up to 1 m each).
-    assert abs(each.found.mean_m - 0.3) < 5 * 0.5 / np.sqrt(n) + each.held
-    assert abs(each.found.sigma_m - 0.5) < 5 * 0.5 / np.sqrt(n) + each.held
-    assert each.held < 0.01
+    assert abs(each.found.mean_m - 0.3) < 5 * 0.5 / np.sqrt(n) + each.clipped_share
+    assert abs(each.found.sigma_m - 0.5) < 5 * 0.5 / np.sqrt(n) + each.clipped_share
+    assert each.clipped_share < 0.01
 
 
 def test_low_grass_is_held_back_by_the_ground(world):
-    beams = experiment.ahead(Sensor.named("vlp-32c"), 2)
-    each = experiment.recover(world, beams, experiment.GRASS, 0.0, 1.0, seed=2)
-    assert each.held > 0.1 and each.found.sigma_m < 0.9 and each.found.mean_m < -0.05
+    beams = experiment.beams_ahead(Sensor.named("vlp-32c"), 2)
+    each = experiment.recover_noise(world, beams, experiment.GRASS, 0.0, 1.0, seed=2)
+    assert each.clipped_share > 0.1 and each.found.sigma_m < 0.9 and each.found.mean_m < -0.05
 
 
 def test_the_experiment_gives_both_tables_and_a_picture(tmp_path):

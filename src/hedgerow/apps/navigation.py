@@ -1,5 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot that finds its way by a simulated lidar: the vehicle, and the loop that drives it."""
+"""A robot that finds its way by a simulated lidar alone: the vehicle, and the closed loop of Goodin 2018 §3.5.3.
+
+Step after step the vehicle drives, the sensor's sweeps that ended meanwhile are fired from the poses of their pulses
+(rolling shutter), their points go into the cost grid, and now and then A* plans anew over all that is known by then.
+What the sensor sees decides where it drives, and where it drives decides what the sensor sees. The paper registers the
+points by "a simulated GPS and compass" and gives no errors; poses are exact here. Points count their height from the
+ground under the vehicle.
+
+The vehicle is skid-steered. Its left and right wheels have one speed each: v = (right + left) / 2, yaw rate = (right -
+left) / track, neither faster than the vehicle's maximum; so it slows down in turns and can turn on the spot. It steers
+by pure pursuit (Coulter 1992): along the arc that meets the path a given distance ahead. Slip is left out.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,13 +30,6 @@ from hedgerow.sensor import Sensor
 from hedgerow.simulate import fire_sweep
 from hedgerow.world import World
 
-# A skid-steered vehicle: how it follows a path, moves, and stands on the ground (the robot of Goodin 2018 §3.5.3).
-#
-# Two sides with one speed each: v = (right + left) / 2, yaw rate = (right - left) / track, no side faster than the
-# vehicle's maximum; so it slows down in turns and can turn on the spot. It steers by pure pursuit (Coulter 1992): along
-# the arc that meets the path a given distance ahead. Slip is left out.
-
-
 Ground = Callable[[NDArray[np.float64], NDArray[np.float64]], ArrayLike]
 """Height of the ground [m] at arrays of x and y, map frame [m]."""
 
@@ -34,17 +38,17 @@ class VehicleSettings(StrictParameters):
     """A passenger-sized vehicle; Goodin 2018 gives only its speed."""
 
     max_speed_mps: Positive = 2.0
-    """Speed of the faster side at most."""
+    """Maximum speed of the faster side."""
     max_yaw_rate_radps: Positive = 1.0
-    """Fastest turn."""
+    """Maximum yaw rate."""
     track_m: Positive = 1.5
-    """Between the wheels of the two sides."""
+    """Distance between left and right wheels."""
     wheelbase_m: Positive = 2.0
-    """Between the foremost and the hindmost wheels."""
+    """Distance between front and rear wheels."""
     lookahead_m: Positive = 2.0
-    """How far ahead it meets the path."""
+    """Lookahead distance of the path follower."""
     spot_turn_deg: Positive = 60.0
-    """If the path lies further aside than this, it turns on the spot first."""
+    """Heading error above which the vehicle turns on the spot."""
 
 
 class Motion(NamedTuple):
@@ -143,16 +147,6 @@ def _unit(vector: NDArray[np.float64]) -> NDArray[np.float64]:
     return vector / np.linalg.norm(vector)
 
 
-# A robot finds its way through a world it sees by lidar alone: the closed loop of Goodin 2018 §3.5.3.
-#
-# Step after step the vehicle drives, the sensor's sweeps that ended meanwhile are fired from the poses of their pulses
-# (rolling shutter), their points go into the cost grid, and now and then A* plans anew over all that is known by then.
-# What the sensor sees decides where it drives, and where it drives decides what the sensor sees.
-#
-# The paper registers the points by "a simulated GPS and compass" and gives no errors; poses are exact here. Points
-# count their height from the ground under the vehicle.
-
-
 class NavigationSettings(StrictParameters):
     """The robot and its task; defaults as in Goodin 2018 where it says."""
 
@@ -161,21 +155,21 @@ class NavigationSettings(StrictParameters):
     vehicle: VehicleSettings = VehicleSettings()
     """The vehicle."""
     sensor_height_m: Positive = 2.0
-    """Of the sensor above the ground; it looks level."""
+    """Height of the sensor above the ground; it is mounted level."""
     step_s: Positive = 0.1
-    """Between two commands to the vehicle."""
+    """Time between commands to the vehicle."""
     replan_s: Positive = 1.0
-    """Between two plans."""
+    """Time between plans."""
     goal_radius_m: Positive = 2.0
-    """Nearer than this, the goal is reached."""
+    """The goal is reached within this distance."""
     max_time_s: Positive = 300.0
-    """Then it gives up."""
+    """Time limit of a run."""
     sweep_stride: int = Field(default=1, ge=1)
-    """Fire every so many-th sweep only, for speed."""
+    """Use only every n-th sweep, for speed."""
     noise: bool = True
-    """Whether the sensor's range errors are added."""
+    """Whether sensor noise is added."""
     snapshot_s: Positive | None = 10.0
-    """When to keep a copy of the grid; Fig. 10 shows the maps after 10 s."""
+    """Time at which a copy of the grid is kept (Goodin 2018 Fig. 10: 10 s). None: no copy."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,9 +179,9 @@ class PlannedPath:
     time_s: float
     """When it was planned."""
     xy_m: NDArray[np.float64]
-    """(K, 2) map frame [m]; no rows if there was no way."""
+    """(K, 2) map frame [m]; no rows if there was no path."""
     cost: float
-    """Length in metres, each metre counted 1 plus the mean cost it crosses; inf if there was no way."""
+    """Length in metres, each metre counted 1 plus the mean cost it crosses; inf if there was no path."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -303,8 +297,8 @@ class _Robot:
         self.grid = CostGrid.around((start_m + goal_m) / 2, settings.grid)
         self.goal_cell = self.grid.cell_of("goal", goal_m)
         self.grid.cell_of("start", start_m)
-        way = goal_m - start_m
-        self.at = Motion(float(start_m[0]), float(start_m[1]), float(np.arctan2(way[1], way[0])))
+        towards = goal_m - start_m
+        self.at = Motion(float(start_m[0]), float(start_m[1]), float(np.arctan2(towards[1], towards[0])))
         self.pose = stand_on(ground, self.at, settings.vehicle)
         self.times_ns, self.poses = [0], [self.pose]
         self.mount = Pose.from_xyz_rpy((0, 0, settings.sensor_height_m))

@@ -1,5 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cost maps from returns, and paths through them.
+"""Cost maps from returns, and the cheapest paths through them (Goodin 2018 §3.5.3).
+
+**Cost.** Every point costs by its height h above the ground, equation (8) of Goodin 2018. It prints c = max(100 h /
+h_max, 100), which would be 100 or more everywhere; the text and Fig. 10 ("black corresponds to zero cost") want the
+smaller of the two, so c = min(100 h / h_max, 100), and 0 below the ground. A cell costs what its highest point costs. A
+cell without points costs nothing, as in Fig. 10: the unknown is driven into, and seen from nearer by. The paper says
+nothing of the vehicle's width. Here the cells within it of one that cannot be crossed (cost 100) cost 100 too, but stay
+open: a vehicle that stands there must be able to leave. Width 0 gives the paper's map.
+
+**Path.** A* on the grid (Hart, Nilsson and Raphael 1968). Moves go to the eight neighbours. A move costs its length in
+cells times the mean weight of the two cells, so a path costs the same in both directions. A diagonal move needs both
+cells beside it open: a vehicle does not cut corners, and does not slip through a wall that runs diagonally. The
+heuristic is the octile distance times the smallest weight: it never exceeds the true cost and obeys the triangle
+inequality, so the first path found is a cheapest one.
+
+Plain Python with a heap: a map of 160,000 cells takes well under a second, and is planned once a second of driving.
+scipy's Dijkstra is compiled, but visits every cell and wants the grid as a sparse matrix each time (and is the tests'
+oracle); scikit-image's would be one more dependency for this alone.
 
 Equations: docs/models.md §29.
 """
@@ -15,40 +32,30 @@ from hedgerow.base import arrays
 from hedgerow.base.parameters import NotNegative, Positive, StrictParameters
 from hedgerow.errors import InputError
 
-# CostGrid: what lidar points say about where a vehicle can drive; the cost map of Goodin 2018 §3.5.3.
-#
-# Every point costs by its height h above the ground, equation (8) of Goodin 2018. It prints c = max(100 h / h_max,
-# 100), which would be 100 or more everywhere; the text and Fig. 10 ("black corresponds to zero cost") want the smaller
-# of the two, so c = min(100 h / h_max, 100), and 0 below the ground. A cell costs what its highest point costs. A cell
-# without points costs nothing, as in Fig. 10: the unknown is driven into, and seen from nearer by.
-#
-# The paper says nothing of the vehicle's width. Here the cells within it of one that cannot be crossed (cost 100) cost
-# 100 too, but stay open: a vehicle that stands there must be able to leave. Width 0 gives the paper's map.
-
-
 MAX_COST = 100.0
 """Cost of what cannot be crossed."""
 Cell = tuple[int, int]
 """Row (northwards) and column (eastwards)."""
+_DIAGONAL = 2**0.5
 
 
 class GridSettings(StrictParameters):
     """Size of the grid and cost of a cell."""
 
     cell_m: Positive = 0.5
-    """Side of a cell."""
+    """Side length of a cell."""
     n_cells: int = Field(default=400, ge=2, le=4000)
-    """Cells along each side."""
+    """Number of cells along each side of the grid."""
     max_height_m: Positive = 1.5
     """Highest vegetation that the vehicle can cross, h_max of Goodin 2018."""
-    above: Literal["ground", "lowest"] = "ground"
-    """Heights are above the ground level that comes with the points (Goodin 2018: flat ground), or above the lowest
-    point around the cell: for slopes, but then a sensor that never sees the ground sees no heights."""
+    heights_above: Literal["ground", "lowest"] = "ground"
+    """What heights are measured from: the ground height given with the points (Goodin 2018: flat ground), or the lowest
+    point around the cell (for slopes; a sensor that never sees the ground then sees no heights)."""
     window_m: Positive = 1.5
-    """How far around a cell the lowest point is looked for."""
+    """Radius within which the lowest point is searched, if heights are above the lowest."""
     keep_off_m: NotNegative = 1.5
-    """Nearer than this to what cannot be crossed, a cell costs 100: half of a vehicle's width, 0.9 m, and how far it
-    strays from a planned path in bends (Goodin 2018 says nothing of it)."""
+    """Safety distance: cells nearer than this to an obstacle (cost 100) cost 100 too. Default: half the width of the
+    vehicle, 0.9 m, and its deviation from the planned path in bends."""
 
 
 class CostGrid:
@@ -107,7 +114,7 @@ class CostGrid:
 
     def height_m(self) -> NDArray[np.float64]:
         """Return (rows, columns) heights of the highest points, 0 or more; NaN where nothing is known [m]."""
-        base_m = self._base_m() if self.settings.above == "lowest" else 0.0
+        base_m = self._base_m() if self.settings.heights_above == "lowest" else 0.0
         with np.errstate(invalid="ignore"):  # inf - inf where nothing is known
             return np.where(self.known, np.maximum(self.highest_m - base_m, 0), np.nan)
 
@@ -166,23 +173,8 @@ class CostGrid:
         return ndimage.minimum_filter(self.lowest_m, size=2 * reach + 1, mode="nearest")
 
 
-# A* on a grid: the cheapest way between two cells (Goodin 2018 §3.5.3; Hart, Nilsson and Raphael 1968).
-#
-# Moves go to the eight neighbours. A move costs its length in cells times the mean weight of the two cells, so a way
-# costs the same both ways. A diagonal move needs both cells beside it open: a vehicle does not cut corners, and does
-# not slip through a wall that runs diagonally. The heuristic is the octile distance times the smallest weight: it never
-# exceeds the true cost and obeys the triangle inequality, so the first way found is a cheapest one.
-#
-# Plain Python with a heap: a map of 160,000 cells takes well under a second, and is planned once a second of driving.
-# scipy's Dijkstra is compiled, but visits every cell and wants the grid as a sparse matrix each time (and is the tests'
-# oracle); scikit-image's would be one more dependency for this alone.
-
-
-_DIAGONAL = 2**0.5
-
-
 class Plan(NamedTuple):
-    """A way from start to goal."""
+    """A path from start to goal."""
 
     cells: NDArray[np.int64]
     """(K, 2) row and column, start and goal included."""
@@ -191,7 +183,7 @@ class Plan(NamedTuple):
 
 
 def plan(weight: ArrayLike, start: Cell, goal: Cell) -> Plan | None:
-    """Find the cheapest way over a grid.
+    """Find the cheapest path over a grid.
 
     Args:
         weight: (rows, columns) above 0; inf is blocked. The start is open even so: the vehicle stands there.
@@ -199,7 +191,7 @@ def plan(weight: ArrayLike, start: Cell, goal: Cell) -> Plan | None:
         goal: row and column.
 
     Returns:
-        The way, or None if there is none.
+        The path, or None if there is none.
 
     Raises:
         InputError: a weight that is not above 0, or a cell outside the grid; says which.
@@ -214,10 +206,10 @@ def plan(weight: ArrayLike, start: Cell, goal: Cell) -> Plan | None:
     came_from, cost = _search(padded.ravel().tolist(), to_go.ravel().tolist(), columns, first, last)
     if cost == np.inf:
         return None
-    way = [last]
-    while way[-1] != first:
-        way.append(came_from[way[-1]])
-    row, column = np.divmod(np.array(way[::-1], dtype=np.int64), columns)
+    path = [last]
+    while path[-1] != first:
+        path.append(came_from[path[-1]])
+    row, column = np.divmod(np.array(path[::-1], dtype=np.int64), columns)
     return Plan(np.stack([row - 1, column - 1], axis=1), cost)
 
 
@@ -259,7 +251,7 @@ def _search(
 
 
 def _octile(shape: tuple[int, ...], goal: Cell) -> NDArray[np.float64]:
-    """Length of the shortest way to the goal over an open grid, from each cell [cells]."""
+    """Length of the shortest path to the goal over an open grid, from each cell [cells]."""
     rows, columns = (np.abs(np.arange(n) - at) for n, at in zip(shape, goal, strict=True))
     longer = np.maximum(rows[:, None], columns)
     shorter = np.minimum(rows[:, None], columns)

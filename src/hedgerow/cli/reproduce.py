@@ -33,7 +33,7 @@ def reproduce(
     """
     from hedgerow.base.atomic import atomic_file, make_folder
     from hedgerow.errors import InputError
-    from hedgerow.reproduce.experiment import EXPERIMENTS, named
+    from hedgerow.reproduce.experiment import EXPERIMENTS, find_experiment
 
     if name is None:
         width = max(map(len, EXPERIMENTS)) + 2
@@ -42,7 +42,7 @@ def reproduce(
         return
     if size is not None and size < 1:
         raise InputError(f"--size {size}", "expected 1 or more")
-    experiment = named(name)
+    experiment = find_experiment(name)
     make_folder(folder)
     outcome = experiment.run(folder, size, seed, out.print)
     for table in outcome.tables:

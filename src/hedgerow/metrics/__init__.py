@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How far a simulation is from reality: metrics of beams, sweeps and clouds."""
 
-from hedgerow.metrics.compare import compare, judge, tally
+from hedgerow.metrics.compare import accumulate, compare, score
 from hedgerow.metrics.config import CompareSettings
 from hedgerow.metrics.scores import Comparison, Scores
 
-__all__ = ["CompareSettings", "Comparison", "Scores", "compare", "judge", "tally"]
+__all__ = ["CompareSettings", "Comparison", "Scores", "accumulate", "compare", "score"]

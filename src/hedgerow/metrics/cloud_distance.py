@@ -1,136 +1,83 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distances between point clouds, of single sweeps and of a whole log.
+"""Mean distance to the nearest point of the other cloud, both ways, of single sweeps and of a whole log.
+
+Browning 2012 §5.2 takes the worse of the two ways, Tallavajhula 2018 eq. 4.7 to 4.9 their average. Sweep to sweep, each
+sweep is compared with its own simulation and the distances of the sweeps are averaged, so no pose error enters.
+Browning 2012 writes sums (eq. 15); its tables, like ours, are means over points.
+
+The cloud of a whole log is bounded in memory. Up to a number of distinct points all are kept. Beyond it one point is
+kept per voxel, with how many it stands for, and the voxel side doubles (1 cm, 2 cm, 4 cm, ...) whenever there are still
+too many. The kept point is the one with the smallest hash of its coordinates, so the result does not depend on the
+order of the sweeps or on how they are merged. Distances are then means over the kept points, weighted by what they
+stand for; the clouds of one comparison are thinned alike. Thinning makes distances to the other cloud larger, by less
+than the side: the scores say which side was used.
 
 Equations: docs/models.md §25.
 """
 
+from collections.abc import Iterable, Mapping
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.metrics.catalogue import Value
-from hedgerow.metrics.inputs import Nearest, Pair, mixed
+from hedgerow.metrics.config import CompareSettings
+from hedgerow.metrics.metric import Metric, Value
+from hedgerow.metrics.pair import Nearest, RealSweep, SweepPair, hash_points
 
-# Point clouds accumulated over a whole log, bounded in memory, and the distance between two (Browning 2012 §5.2).
-#
-# Up to a number of distinct points all are kept. Beyond it one point is kept per voxel, with how many it stands for,
-# and the voxel side doubles (1 cm, 2 cm, 4 cm, ...) whenever there are still too many. The kept point is the one with
-# the smallest hash of its coordinates, so the result does not depend on the order of the sweeps or on how they are
-# merged. Distances are then means over the kept points, weighted by what they stand for; the clouds of one comparison
-# are thinned alike. Thinning makes distances to the other cloud larger, by less than the side: the scores say which
-# side was used.
+CLOUD_METRICS = {
+    "cloud_distance_m": Metric(
+        label="Cloud to cloud, worse way",
+        meaning="the same for the points of all sweeps together",
+        source="Browning 2012 eq. 16",
+        better="low",
+        unit="cm",
+        scale=100,
+        decimals=2,
+        counts="returns",
+    ),
+    "cloud_distance_average_m": Metric(
+        label="Cloud to cloud, average",
+        meaning="the average of the two ways",
+        source="Tallavajhula 2018 eq. 4.9",
+        better="low",
+        unit="cm",
+        scale=100,
+        decimals=2,
+        counts="returns",
+    ),
+}
+SWEEP_METRICS = {
+    "sweep_distance_m": Metric(
+        label="Sweep to sweep, worse way",
+        meaning="mean distance to the nearest return of the other sweep, the worse of the two ways, "
+        "averaged over sweeps",
+        source="Browning 2012 eq. 16",
+        better="low",
+        unit="cm",
+        scale=100,
+        decimals=2,
+        counts="returns",
+    ),
+    "sweep_distance_average_m": Metric(
+        label="Sweep to sweep, average",
+        meaning="the average of the two ways",
+        source="Tallavajhula 2018 eq. 4.9",
+        better="low",
+        unit="cm",
+        scale=100,
+        decimals=2,
+        counts="returns",
+    ),
+}
 
-
-FIRST_SIDE_M = 0.01
-
-
-class Cloud:
-    """Distinct points with counts, one per voxel if there are too many."""
-
-    def __init__(self, max_points: int) -> None:
-        """Start with nothing; keep at most `max_points` distinct points."""
-        self.max_points = max_points
-        self.level = 0
-        """0: every distinct point is kept; k: voxels of 2^(k-1) cm."""
-        self._points_m: NDArray[np.float64] = np.zeros((0, 3))
-        self._counts: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-        self._waiting: list[tuple[NDArray[np.float64], NDArray[np.int64]]] = []
-        self._n_waiting = 0
-
-    @property
-    def side_m(self) -> float:
-        """Voxel side [m]; 0 if nothing was left out."""
-        return FIRST_SIDE_M * 2 ** (self.level - 1) if self.level else 0.0
-
-    def add(self, points_m: NDArray[np.float64]) -> None:
-        """Add (M, 3) points, map frame."""
-        self._wait(points_m, np.ones(len(points_m), dtype=np.int64))
-
-    def merge(self, other: Self) -> None:
-        """Add the points of another cloud."""
-        self.thin_to(other.level)
-        self._wait(*other.kept())
-
-    def kept(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Return the (K, 3) kept points and the (K,) numbers of points that they stand for."""
-        self._settle()
-        return self._points_m, self._counts
-
-    def thin_to(self, level: int) -> None:
-        """Thin at least to a level."""
-        if level > self.level:
-            self._settle()
-            self.level = level
-            self._points_m, self._counts = _one_per_voxel(self._points_m, self._counts, self.side_m)
-
-    def _wait(self, points_m: NDArray[np.float64], counts: NDArray[np.int64]) -> None:
-        self._waiting.append((points_m, counts))
-        self._n_waiting += len(points_m)
-        if self._n_waiting > self.max_points // 2:
-            self._settle()
-
-    def _settle(self) -> None:
-        if not self._waiting:
-            return
-        points_m = np.concatenate([self._points_m, *(points for points, _ in self._waiting)])
-        counts = np.concatenate([self._counts, *(counts for _, counts in self._waiting)])
-        self._waiting, self._n_waiting = [], 0
-        self._points_m, self._counts = _one_per_voxel(points_m, counts, self.side_m)
-        while len(self._points_m) > self.max_points:
-            self.thin_to(self.level + 1)
-
-
-def cloud_distances(real: Cloud, simulated: Cloud, nearest: Nearest | None = None) -> dict[str, Value]:
-    """Return the distance of two clouds [m], the worse way (Browning 2012) and the average (Tallavajhula 2018).
-
-    Args:
-        real, simulated: thinned to one level.
-        nearest: index of the real points, if it is there already.
-    """
-    (real_m, real_counts), (simulated_m, simulated_counts) = real.kept(), simulated.kept()
-    n = int(real_counts.sum() + simulated_counts.sum())
-    if len(real_m) == 0 or len(simulated_m) == 0:
-        return {"cloud_distance_m": Value(None, n), "cloud_distance_average_m": Value(None, n)}
-    there = np.average((nearest or Nearest(real_m, distinct=True)).distance_m(simulated_m), weights=simulated_counts)
-    back = np.average(Nearest(simulated_m, distinct=True).distance_m(real_m), weights=real_counts)
-    return {
-        "cloud_distance_m": Value(float(max(there, back)), n),
-        "cloud_distance_average_m": Value(float(there + back) / 2, n),
-    }
-
-
-def _one_per_voxel(
-    points_m: NDArray[np.float64], counts: NDArray[np.int64], side_m: float
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Keep the point of the smallest hash in each voxel and add up the counts; side 0 joins equal points only."""
-    if len(points_m) == 0:
-        return points_m, counts
-    rank = mixed((points_m + 0.0).view(np.uint64))  # + 0.0: minus zero has other bits than zero
-    if side_m == 0:
-        voxel, order = rank, np.argsort(rank, kind="stable")
-    else:
-        voxel = mixed(np.floor(points_m / side_m).astype(np.int64).view(np.uint64))
-        order = np.lexsort((rank, voxel))
-    ordered = voxel[order]
-    first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-    # Back in the order they came: neighbours in the scan are neighbours in space, which makes looking up fast.
-    place = np.argsort(order[first])
-    return points_m[order[first][place]], np.add.reduceat(counts[order], first)[place]
-
-
-# Mean distance to the nearest point of the other cloud, both ways (Browning 2012 §5.2, Tallavajhula 2018 eq. 4.7 to
-# 4.9).
-#
-# Browning 2012 takes the worse of the two ways, Tallavajhula 2018 their average. Sweep to sweep, each sweep is compared
-# with its own simulation and the distances of the sweeps are averaged, so no pose error enters. Browning 2012 writes
-# sums (eq. 15); its tables, like ours, are means over points.
+FIRST_VOXEL_M = 0.01
 
 
 class SweepDistance:
     """Sums over sweeps of the distance from each to its simulation."""
 
-    def __init__(self) -> None:
+    def __init__(self, settings: CompareSettings) -> None:
         """Start with nothing."""
         self.n_sweeps = 0
         self.n_left_out = 0
@@ -139,7 +86,7 @@ class SweepDistance:
         self.worse_m = 0.0
         self.average_m = 0.0
 
-    def add(self, pair: Pair) -> None:
+    def add(self, pair: SweepPair) -> None:
         """Add one sweep."""
         real_m, simulated_m = pair.real.points_m, pair.points_m
         if len(real_m) == 0 or len(simulated_m) == 0:
@@ -167,3 +114,151 @@ class SweepDistance:
             "sweep_distance_m": Value(self.worse_m / n if n else None, self.n_returns),
             "sweep_distance_average_m": Value(self.average_m / n if n else None, self.n_returns),
         }
+
+    def notes(self) -> list[str]:
+        """Say how many sweeps are left out."""
+        if not self.n_left_out:
+            return []
+        n = self.n_sweeps + self.n_left_out
+        return [f"{self.n_left_out} of {n} sweeps have no distance: nothing returned, in reality or here"]
+
+
+class ThinnedCloud:
+    """Distinct points with counts, one per voxel if there are too many."""
+
+    def __init__(self, max_points: int) -> None:
+        """Start with nothing; keep at most `max_points` distinct points."""
+        self.max_points = max_points
+        self.level = 0
+        """0: every distinct point is kept; k: voxels of 2^(k-1) cm."""
+        self._points_m: NDArray[np.float64] = np.zeros((0, 3))
+        self._counts: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self._waiting: list[tuple[NDArray[np.float64], NDArray[np.int64]]] = []
+        self._n_waiting = 0
+
+    @property
+    def voxel_m(self) -> float:
+        """Voxel side [m]; 0 if nothing was left out."""
+        return FIRST_VOXEL_M * 2 ** (self.level - 1) if self.level else 0.0
+
+    def add(self, points_m: NDArray[np.float64]) -> None:
+        """Add (M, 3) points, map frame."""
+        self._wait(points_m, np.ones(len(points_m), dtype=np.int64))
+
+    def merge(self, other: Self) -> None:
+        """Add the points of another cloud."""
+        self.thin_to(other.level)
+        self._wait(*other.points())
+
+    def points(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return the (K, 3) kept points and the (K,) numbers of points that they stand for."""
+        self._settle()
+        return self._points_m, self._counts
+
+    def thin_to(self, level: int) -> None:
+        """Thin at least to a level."""
+        if level > self.level:
+            self._settle()
+            self.level = level
+            self._points_m, self._counts = _one_per_voxel(self._points_m, self._counts, self.voxel_m)
+
+    def _wait(self, points_m: NDArray[np.float64], counts: NDArray[np.int64]) -> None:
+        self._waiting.append((points_m, counts))
+        self._n_waiting += len(points_m)
+        if self._n_waiting > self.max_points // 2:
+            self._settle()
+
+    def _settle(self) -> None:
+        if not self._waiting:
+            return
+        points_m = np.concatenate([self._points_m, *(points for points, _ in self._waiting)])
+        counts = np.concatenate([self._counts, *(counts for _, counts in self._waiting)])
+        self._waiting, self._n_waiting = [], 0
+        self._points_m, self._counts = _one_per_voxel(points_m, counts, self.voxel_m)
+        while len(self._points_m) > self.max_points:
+            self.thin_to(self.level + 1)
+
+
+class CloudDistances:
+    """The clouds of a real log and of its simulations."""
+
+    def __init__(self, settings: CompareSettings, names: Iterable[str]) -> None:
+        """Start with nothing."""
+        self.real = ThinnedCloud(settings.max_cloud_points)
+        self.simulated = {name: ThinnedCloud(settings.max_cloud_points) for name in names}
+
+    def add(self, real: RealSweep, pairs: Mapping[str, SweepPair]) -> None:
+        """Add one sweep, with its simulations by name."""
+        self.real.add(real.points_m)
+        for name, cloud in self.simulated.items():
+            cloud.add(pairs[name].points_m)
+
+    def merge(self, other: Self) -> None:
+        """Add other sweeps."""
+        self.real.merge(other.real)
+        for name, cloud in self.simulated.items():
+            cloud.merge(other.simulated[name])
+
+    def values(self) -> dict[str, dict[str, Value]]:
+        """Return the distances of each simulation, all clouds thinned alike [m]."""
+        self._thin_alike()
+        points_m, _ = self.real.points()
+        nearest = Nearest(points_m, distinct=True) if len(points_m) else None
+        return {name: cloud_distances(self.real, cloud, nearest) for name, cloud in self.simulated.items()}
+
+    def notes(self) -> dict[str, list[str]]:
+        """Say how far the clouds were thinned."""
+        self._thin_alike()
+        if not self.real.level:
+            return {}
+        note = (
+            f"clouds were thinned to one point per {self.real.voxel_m * 100:g} cm voxel, weighted by the points it "
+            "stands for"
+        )
+        return {name: [note] for name in self.simulated}
+
+    def _thin_alike(self) -> None:
+        clouds = (self.real, *self.simulated.values())
+        for cloud in clouds:
+            cloud.points()  # settles how far each has to be thinned
+        level = max(cloud.level for cloud in clouds)
+        for cloud in clouds:
+            cloud.thin_to(level)
+
+
+def cloud_distances(real: ThinnedCloud, simulated: ThinnedCloud, nearest: Nearest | None = None) -> dict[str, Value]:
+    """Return the distance of two clouds [m], the worse way (Browning 2012) and the average (Tallavajhula 2018).
+
+    Args:
+        real, simulated: thinned to one level.
+        nearest: index of the real points, if it is there already.
+    """
+    (real_m, real_counts), (simulated_m, simulated_counts) = real.points(), simulated.points()
+    n = int(real_counts.sum() + simulated_counts.sum())
+    if len(real_m) == 0 or len(simulated_m) == 0:
+        return {"cloud_distance_m": Value(None, n), "cloud_distance_average_m": Value(None, n)}
+    there = np.average((nearest or Nearest(real_m, distinct=True)).distance_m(simulated_m), weights=simulated_counts)
+    back = np.average(Nearest(simulated_m, distinct=True).distance_m(real_m), weights=real_counts)
+    return {
+        "cloud_distance_m": Value(float(max(there, back)), n),
+        "cloud_distance_average_m": Value(float(there + back) / 2, n),
+    }
+
+
+def _one_per_voxel(
+    points_m: NDArray[np.float64], counts: NDArray[np.int64], voxel_m: float
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Keep the point of the smallest hash in each voxel and add up the counts; side 0 joins equal points only."""
+    if len(points_m) == 0:
+        return points_m, counts
+    rank = hash_points((points_m + 0.0).view(np.uint64))  # + 0.0: minus zero has other bits than zero
+    if voxel_m == 0:
+        voxel, order = rank, np.argsort(rank, kind="stable")
+    else:
+        voxel = hash_points(np.floor(points_m / voxel_m).astype(np.int64).view(np.uint64))
+        order = np.lexsort((rank, voxel))
+    ordered = voxel[order]
+    first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    # Back in the order they came: neighbours in the scan are neighbours in space, which makes looking up fast.
+    place = np.argsort(order[first])
+    return points_m[order[first][place]], np.add.reduceat(counts[order], first)[place]

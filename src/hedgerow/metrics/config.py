@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every setting of `compare`, with its unit, bounds and default."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -9,30 +9,21 @@ from hedgerow.base.parameters import Parameters, Positive
 
 
 class CompareSettings(Parameters):
-    """How two logs are compared; the defaults are those of Browning 2012 and Tallavajhula 2018."""
+    """How logs are compared; the defaults are those of Browning 2012 and Tallavajhula 2018."""
 
     bearing_step_deg: Annotated[float, Field(ge=0.045, le=10)] = 0.09
-    """Width of a beam direction of a standing sensor: the encoder of an HDL-64E (Browning 2012 §6.1.2)."""
+    """Bin width of beam directions, for a standing sensor. Default: encoder of an HDL-64E (Browning 2012 §6.1.2)."""
     range_step_m: Annotated[float, Field(ge=0.0001, le=10)] = 0.002
-    """Width of its range bins; also the bin of `nll_binned`."""
+    """Bin width of the ranges in each direction, and of `nll_binned`."""
     histogram_step_m: Annotated[float, Field(ge=0.001, le=100)] = 0.1
-    """Bins of the range histogram of all beams."""
+    """Bin width of the histogram of all ranges."""
     outlier_share: Annotated[float, Field(gt=0, lt=0.5)] = 0.001
-    """Share e of the density floor: p = (1 - e) p_world + e u (docs/models.md §27)."""
+    """Share e of outliers in the likelihood: p = (1 - e) p_world + e u (docs/models.md §27)."""
     static: bool | None = None
-    """Whether the sensor stands still; None: decided by its origins and by how often directions repeat."""
+    """Whether the sensor stands still. Default: found from its origins and from how often directions repeat."""
     static_tolerance_m: Positive = 0.05
-    """A sensor whose sweeps are centred no farther apart than this stands still."""
+    """Maximum distance between the centres of sweeps for a sensor to count as standing still."""
     min_repeats: Annotated[int, Field(ge=2)] = 5
-    """Directions with fewer beams have no histogram worth comparing; a static log has more on average."""
+    """Minimum number of beams per direction: others are left out; a log with fewer on average is not static."""
     max_cloud_points: Annotated[int, Field(ge=1000)] = 8_000_000
-    """Clouds with more distinct points are thinned, see cloud_distance.py; 24 to 48 bytes each."""
-
-
-def settings_from(values: dict[str, Any]) -> CompareSettings:
-    """Check settings given by name.
-
-    Raises:
-        InputError: unknown name or value out of bounds; names it.
-    """
-    return CompareSettings.parse(values, "compare")
+    """Maximum number of distinct points per cloud, 24 to 48 bytes each; larger clouds are thinned."""

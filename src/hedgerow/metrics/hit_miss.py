@@ -1,33 +1,80 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which beams returned, in reality and in simulation: the table of Browning 2012 §5.3 and the F1 of Tallavajhula 2018
-eq. 4.4.
+"""Which beams returned, in reality and in simulation (Browning 2012 §5.3, F1 of Tallavajhula 2018 eq. 4.4).
 
 Equations: docs/models.md §24.
 """
 
-from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 
-from hedgerow.metrics.catalogue import Value, share
-from hedgerow.metrics.inputs import Pair
+from hedgerow.metrics.config import CompareSettings
+from hedgerow.metrics.metric import Metric, Value, ratio_value
+from hedgerow.metrics.pair import SweepPair
+
+HIT_MISS_METRICS = {
+    "hits_found": Metric(
+        label="Hits found",
+        meaning="real returns that are returns in simulation too",
+        source="Browning 2012 §5.3",
+        better="high",
+        unit="%",
+        scale=100,
+        decimals=1,
+        counts="beams",
+    ),
+    "misses_found": Metric(
+        label="Misses found",
+        meaning="beams without return that have none in simulation",
+        source="Browning 2012 §5.3",
+        better="high",
+        unit="%",
+        scale=100,
+        decimals=1,
+        counts="beams",
+    ),
+    "precision": Metric(
+        label="Precision of hits",
+        meaning="share of the simulated returns that are real",
+        source="Tallavajhula 2018 eq. 4.5",
+        better="high",
+        decimals=3,
+        counts="beams",
+    ),
+    "recall": Metric(
+        label="Recall of hits",
+        meaning="the hits found, as a share",
+        source="Tallavajhula 2018 eq. 4.6",
+        better="high",
+        decimals=3,
+        counts="beams",
+    ),
+    "f1": Metric(
+        label="F1 of hits",
+        meaning="harmonic mean of precision and recall",
+        source="Tallavajhula 2018 eq. 4.4",
+        better="high",
+        decimals=3,
+        counts="beams",
+    ),
+}
 
 
-@dataclass
 class HitMiss:
     """The four counts of Browning 2012 Table 2."""
 
-    hit_detected: int = 0
-    """Returned in both."""
-    false_hit: int = 0
-    """Returned in simulation only."""
-    false_miss: int = 0
-    """Returned in reality only."""
-    miss_detected: int = 0
-    """Returned in neither."""
+    def __init__(self, settings: CompareSettings) -> None:
+        """Start with nothing."""
+        self.hit_detected = 0
+        """Returned in both."""
+        self.false_hit = 0
+        """Returned in simulation only."""
+        self.false_miss = 0
+        """Returned in reality only."""
+        self.miss_detected = 0
+        """Returned in neither."""
 
-    def add(self, pair: Pair) -> None:
+    def add(self, pair: SweepPair) -> None:
         """Count one sweep."""
         both = int(np.count_nonzero(pair.real.hit & pair.hit))
         real, simulated = int(np.count_nonzero(pair.real.hit)), int(np.count_nonzero(pair.hit))
@@ -48,12 +95,16 @@ class HitMiss:
         real_hits = self.hit_detected + self.false_miss
         real_misses = self.miss_detected + self.false_hit
         simulated_hits = self.hit_detected + self.false_hit
-        found = share(self.hit_detected, real_hits)
+        found = ratio_value(self.hit_detected, real_hits)
         return {
             "hits_found": found,
-            "misses_found": share(self.miss_detected, real_misses),
-            "precision": share(self.hit_detected, simulated_hits),
+            "misses_found": ratio_value(self.miss_detected, real_misses),
+            "precision": ratio_value(self.hit_detected, simulated_hits),
             "recall": found,
             # 2 p r / (p + r), written so that it holds where nothing was simulated to return.
-            "f1": Value(share(2 * self.hit_detected, real_hits + simulated_hits).value, real_hits + real_misses),
+            "f1": Value(ratio_value(2 * self.hit_detected, real_hits + simulated_hits).value, real_hits + real_misses),
         }
+
+    def notes(self) -> list[str]:
+        """Say nothing: the numbers of beams say all."""
+        return []

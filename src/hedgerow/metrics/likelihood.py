@@ -12,8 +12,37 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.metrics.catalogue import Value, share
-from hedgerow.metrics.inputs import Pair
+from hedgerow.metrics.config import CompareSettings
+from hedgerow.metrics.metric import Metric, Value, ratio_value
+from hedgerow.metrics.pair import SweepPair
+
+LIKELIHOOD_METRICS = {
+    "nll": Metric(
+        label="-log L of the density, mean",
+        meaning="how unlikely the world finds what was measured: density per metre of a return, probability of none",
+        source="Browning 2012 eq. 17",
+        better="low",
+        decimals=3,
+        counts="beams",
+    ),
+    "nll_binned": Metric(
+        label="-log L of the range bin, mean",
+        meaning="the same with the probability of a return's range bin, as the figures of Browning 2012 seem to be",
+        source="Browning 2012 eq. 17",
+        better="low",
+        decimals=3,
+        counts="beams",
+    ),
+    "floored": Metric(
+        label="Beams at the density floor",
+        meaning="beams that the world finds less likely than an outlier",
+        better="low",
+        unit="%",
+        scale=100,
+        decimals=2,
+        counts="beams",
+    ),
+}
 
 LOWEST, HIGHEST, PER_DECADE = -8, 4, 10
 """The histogram covers 10^LOWEST to 10^HIGHEST; what lies outside counts in the first or last bin."""
@@ -22,10 +51,11 @@ LOWEST, HIGHEST, PER_DECADE = -8, 4, 10
 class Likelihood:
     """Sum and histogram of the scores."""
 
-    def __init__(self, outlier_share: float, range_step_m: float) -> None:
+    def __init__(self, settings: CompareSettings) -> None:
         """Start with nothing."""
-        self.outlier_share = outlier_share
-        self.range_step_m = range_step_m
+        self.outlier_share = settings.outlier_share
+        self.range_step_m = settings.range_step_m
+        self.has_max_range = True
         self.n = 0
         self.n_hits = 0
         self.n_floored = 0
@@ -33,8 +63,9 @@ class Likelihood:
         self.counts: NDArray[np.int64] = np.zeros((HIGHEST - LOWEST) * PER_DECADE, dtype=np.int64)
         """Of log10 p, density for returns and probability for beams without."""
 
-    def add(self, pair: Pair) -> None:
+    def add(self, pair: SweepPair) -> None:
         """Add one sweep, if the simulation knows densities."""
+        self.has_max_range &= bool(np.isfinite(pair.real.log.max_range_m))
         if pair.log_density is None:
             return
         log, hit = pair.real.log, pair.real.hit
@@ -50,6 +81,7 @@ class Likelihood:
 
     def merge(self, other: Self) -> None:
         """Add other sweeps."""
+        self.has_max_range &= other.has_max_range
         self.n += other.n
         self.n_hits += other.n_hits
         self.n_floored += other.n_floored
@@ -64,5 +96,14 @@ class Likelihood:
         return {
             "nll": Value(self.sum / self.n, self.n),
             "nll_binned": Value(float(binned) / self.n, self.n),
-            "floored": share(self.n_floored, self.n),
+            "floored": ratio_value(self.n_floored, self.n),
         }
+
+    def notes(self) -> list[str]:
+        """Say what the density floor is, or why there is no likelihood."""
+        e = self.outlier_share
+        if self.n:
+            return [f"-log L has a floor: p = (1 - {e:g}) p_world + {e:g} u, u uniform over the range limits"]
+        if not self.has_max_range:
+            return ["no likelihood: the real log has no max_range_m, so the density floor has no scale; set it"]
+        return ["no likelihood: the simulation is a log, or a world without log_likelihood()"]

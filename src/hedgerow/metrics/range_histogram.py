@@ -8,10 +8,29 @@ range, or just behind the farthest return if there is no maximal range.
 Equations: docs/models.md §26.
 """
 
+from collections.abc import Iterable, Mapping
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+from hedgerow.metrics.config import CompareSettings
+from hedgerow.metrics.metric import Metric, Value
+from hedgerow.metrics.pair import RealSweep, SweepPair
+
+RANGE_HISTOGRAM_METRICS = {
+    "range_histogram_match_m": Metric(
+        label="Range histogram match",
+        meaning="how far ranges have to move to turn one histogram of all ranges into the other; "
+        "no return is the limit",
+        source="Tallavajhula 2018 §3.4.3",
+        better="low",
+        unit="cm",
+        scale=100,
+        decimals=2,
+        counts="beams",
+    ),
+}
 
 MAX_BINS = 1 << 20
 
@@ -62,3 +81,39 @@ def histogram_match_m(a: RangeHistogram, b: RangeHistogram, max_range_m: float) 
     if np.isfinite(max_range_m):
         n_bins = max(n_bins, min(int(np.ceil(max_range_m / a.step_m)), MAX_BINS))
     return float(np.abs(np.cumsum(a.shares(n_bins) - b.shares(n_bins))).sum()) * a.step_m
+
+
+class RangeHistograms:
+    """The range histograms of a real log and of its simulations."""
+
+    def __init__(self, settings: CompareSettings, names: Iterable[str]) -> None:
+        """Start with nothing."""
+        self.real = RangeHistogram(settings.histogram_step_m)
+        self.simulated = {name: RangeHistogram(settings.histogram_step_m) for name in names}
+        self._max_range_m = 0.0
+
+    def add(self, real: RealSweep, pairs: Mapping[str, SweepPair]) -> None:
+        """Add one sweep, with its simulations by name."""
+        self._max_range_m = max(self._max_range_m, real.log.max_range_m)
+        self.real.add(real.range_m)
+        for name, histogram in self.simulated.items():
+            histogram.add(pairs[name].range_m)
+
+    def merge(self, other: Self) -> None:
+        """Add other sweeps."""
+        self._max_range_m = max(self._max_range_m, other._max_range_m)
+        self.real.merge(other.real)
+        for name, histogram in self.simulated.items():
+            histogram.merge(other.simulated[name])
+
+    def values(self) -> dict[str, dict[str, Value]]:
+        """Return the histogram match of each simulation [m]."""
+        n = self.real.n
+        return {
+            name: {"range_histogram_match_m": Value(histogram_match_m(self.real, each, self._max_range_m), n)}
+            for name, each in self.simulated.items()
+        }
+
+    def notes(self) -> dict[str, list[str]]:
+        """Say nothing: the match always exists."""
+        return {}

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scores of one simulation, and the Comparison of several: numbers, tables, JSON."""
+"""Scores of one simulation, and the Comparison of several: numbers, tables, JSON.
+
+Tables are like those of the papers: simulations as columns, the best bold, the worst italic. What looks equal is
+equally good, as in Browning 2012 Table 4. Two columns have a best but no worst, as in Browning 2012 Table 3.
+"""
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -12,15 +16,10 @@ import numpy as np
 
 from hedgerow.errors import InputError
 from hedgerow.metrics.bearing import BearingHistogram
-from hedgerow.metrics.catalogue import METRICS, Metric, Value
+from hedgerow.metrics.catalogue import METRICS
 from hedgerow.metrics.likelihood import HIGHEST, LOWEST, PER_DECADE, Likelihood
+from hedgerow.metrics.metric import Metric, Value
 from hedgerow.metrics.range_histogram import RangeHistogram
-
-# Scores as tables like those of the papers: simulations as columns, the best bold, the worst italic.
-#
-# Ties are judged by what is shown, as in Browning 2012 Table 4. Two columns have a best but no worst, as in
-# Browning 2012 Table 3.
-
 
 Mark = Literal["", "best", "worst"]
 
@@ -41,7 +40,7 @@ class Row:
     label: str
     """With the unit."""
     cells: tuple[Cell, ...]
-    rests_on: str
+    n_text: str
     """How many beams or returns."""
 
 
@@ -53,7 +52,7 @@ class ScoreTable:
     rows: tuple[Row, ...]
 
     def to_rich(self, *, counts: bool = True) -> Any:
-        """Return a table for `rich` to print; without `counts`, what each number rests on is left out."""
+        """Return a table for `rich` to print; without `counts`, the numbers of beams and returns are left out."""
         from rich.table import Table
         from rich.text import Text
 
@@ -66,7 +65,7 @@ class ScoreTable:
             table.add_column("of", justify="right", style="dim")
         for row in self.rows:
             cells = [Text(cell.text, style=style[cell.mark]) for cell in row.cells]
-            table.add_row(Text(row.label), *cells, *([Text(row.rests_on)] if counts else []))
+            table.add_row(Text(row.label), *cells, *([Text(row.n_text)] if counts else []))
         return table
 
     def to_markdown(self) -> str:
@@ -75,7 +74,7 @@ class ScoreTable:
         lines = [["", *self.columns, "of"], ["---", *["---:"] * (len(self.columns) + 1)]]
         for row in self.rows:
             cells = [f"{around[cell.mark]}{cell.text}{around[cell.mark]}" for cell in row.cells]
-            lines.append([row.label, *cells, row.rests_on])
+            lines.append([row.label, *cells, row.n_text])
         escaped = ([text.replace("|", "\\|") for text in line] for line in lines)
         return "".join(f"| {' | '.join(line)} |\n" for line in escaped)
 
@@ -90,23 +89,23 @@ class ScoreTable:
 
 
 def score_table(columns: Mapping[str, Mapping[str, Value]], aside: Collection[str] = ()) -> ScoreTable:
-    """Lay out the values of several simulations; metrics that none of them has are left out, `aside` is not judged."""
-    judged = [name not in aside for name in columns]
+    """Lay out the values of several simulations, without metrics that none of them has; `aside` are not ranked."""
+    ranked = [name not in aside for name in columns]
     rows = [
-        _row(key, metric, [values.get(key, Value(None)) for values in columns.values()], judged)
+        _row(key, metric, [values.get(key, Value(None)) for values in columns.values()], ranked)
         for key, metric in METRICS.items()
         if any(key in values for values in columns.values())
     ]
     return ScoreTable(tuple(columns), tuple(rows))
 
 
-def _row(key: str, metric: Metric, values: Sequence[Value], judged: Sequence[bool]) -> Row:
+def _row(key: str, metric: Metric, values: Sequence[Value], ranked: Sequence[bool]) -> Row:
     texts = [metric.text(value.value) for value in values]
-    among = iter(_marks(metric, list(compress(values, judged)), list(compress(texts, judged))))
-    marks: list[Mark] = [next(among) if counts else "" for counts in judged]
+    among = iter(_marks(metric, list(compress(values, ranked)), list(compress(texts, ranked))))
+    marks: list[Mark] = [next(among) if is_ranked else "" for is_ranked in ranked]
     label = f"{metric.label} [{metric.unit}]" if metric.unit else metric.label
     cells = tuple(Cell(text, mark) for text, mark in zip(texts, marks, strict=True))
-    return Row(key, label, cells, _rests_on(metric, values))
+    return Row(key, label, cells, _n_text(metric, values))
 
 
 def _marks(metric: Metric, values: Sequence[Value], texts: Sequence[str]) -> list[Mark]:
@@ -118,21 +117,18 @@ def _marks(metric: Metric, values: Sequence[Value], texts: Sequence[str]) -> lis
     return ["best" if text == best else "worst" if text == worst else "" for text in texts]
 
 
-def _rests_on(metric: Metric, values: Sequence[Value]) -> str:
+def _n_text(metric: Metric, values: Sequence[Value]) -> str:
     counts = sorted({value.n for value in values if value.n is not None})
-    if not metric.of or not counts:
+    if not metric.counts or not counts:
         return ""
     span = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
-    return f"{span} {metric.of}"
+    return f"{span} {metric.counts}"
 
 
 def _html_row(row: Row) -> str:
     tags = {"": ("", ""), "best": ("<b>", "</b>"), "worst": ("<i>", "</i>")}
     cells = "".join(f"<td>{tags[cell.mark][0]}{escape(cell.text)}{tags[cell.mark][1]}</td>" for cell in row.cells)
-    return f'<tr><th>{escape(row.label)}</th>{cells}<td class="of">{escape(row.rests_on)}</td></tr>\n'
-
-
-# Scores of one simulation, and the Comparison of several: numbers, tables, JSON.
+    return f'<tr><th>{escape(row.label)}</th>{cells}<td class="of">{escape(row.n_text)}</td></tr>\n'
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -249,7 +245,7 @@ class Comparison:
         return tuple(note if len(who) == every else f"{', '.join(who)}: {note}" for note, who in said.items())
 
     def table(self, *, aside: Collection[str] = ()) -> ScoreTable:
-        """Return the papers' table: simulations as columns, the best bold, the worst italic; `aside` is neither."""
+        """Return the papers' table: simulations as columns, the best bold, the worst italic; `aside` are not ranked."""
         return score_table({name: scores.values for name, scores in self.scores.items()}, aside)
 
     def to_dict(self) -> dict[str, Any]:

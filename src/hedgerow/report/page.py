@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report: one HTML file with tables, plots and pictures, without links to anything outside it."""
+"""The report: one HTML file with tables, plots and pictures, without links to anything outside it.
+
+It begins with plain sentences, for those who do not want to read a table first, and ends with the commands that learn
+the worlds again.
+"""
 
 import json
 import platform
@@ -24,6 +28,16 @@ from hedgerow.report.pictures import one_sweep, pictures_of_sweep, plots
 from hedgerow.world.store.header import WorldHeader, plain
 
 _PACKAGES = ("numpy", "scipy", "matplotlib", "pyarrow")
+_SENTENCES = (
+    (
+        ("hits_found", "{} % of the real returns are returns in simulation too"),
+        ("misses_found", "{} % of the beams without return have none there either"),
+    ),
+    (
+        ("beam_error_median_m", "of the beams that returned in both, half end within {} cm of where they really did"),
+        ("cloud_distance_average_m", "all points together lie {} cm from the real ones on average"),
+    ),
+)
 
 
 def write_report(
@@ -122,21 +136,6 @@ def _for_script(comparison: Comparison) -> str:
     return json.dumps(comparison.to_dict(), allow_nan=False).replace("<", "\\u003c")
 
 
-# A comparison in plain sentences, for those who do not want to read a table first.
-
-
-_SENTENCES = (
-    (
-        ("hits_found", "{} % of the real returns are returns in simulation too"),
-        ("misses_found", "{} % of the beams without return have none there either"),
-    ),
-    (
-        ("beam_error_median_m", "of the beams that returned in both, half end within {} cm of where they really did"),
-        ("cloud_distance_average_m", "all points together lie {} cm from the real ones on average"),
-    ),
-)
-
-
 def in_short(scores: Scores) -> str:
     """Return the numbers that matter most as up to two sentences; empty if none of them applies."""
     sentences: list[str] = []
@@ -155,9 +154,6 @@ def headline(comparison: Comparison) -> str:
         names = [*names[:2], f"{len(names) - 2} more"]
     named = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
     return f"{named} against reality"
-
-
-# Where the simulations of a report come from: what each is, and the command that learns it again.
 
 
 def what_it_is(source: Any) -> str:

@@ -13,7 +13,7 @@ from hedgerow.errors import InputError
 from hedgerow.log import Log, Returns
 from hedgerow.metrics import Comparison
 from hedgerow.metrics.bearing import BearingHistogram, Directions
-from hedgerow.metrics.inputs import HasSweeps, Recording, Simulated, answers_of
+from hedgerow.metrics.inputs import HasSweeps, Recording, Simulated, simulate_sweeps
 from hedgerow.report.plots import (
     NARROW_IN,
     WIDE_IN,
@@ -55,7 +55,7 @@ def one_sweep(real: HasSweeps, named: Mapping[str, Simulated], sweep: int | None
     for name, source in named.items():
         if isinstance(source, HasSweeps) and not hasattr(source, "fire"):
             source = _read(name, source, number)
-        [answer] = answers_of(name, source, [seen], seed)
+        [answer] = simulate_sweeps(name, source, [seen], seed)
         drawn[name] = seen.with_returns(Returns(answer.range_m))
     return drawn
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plots of a comparison: histograms of ranges, of likelihood, and of bearing and range."""
+"""Plots of a comparison: histograms of ranges, of likelihood, and of bearing and range.
+
+In all of them reality is black and each simulation has one colour. Every plot comes in two sizes, for screen and phone.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,12 +14,9 @@ from numpy.typing import NDArray
 from hedgerow.base.figure import new_figure
 from hedgerow.errors import InputError
 from hedgerow.metrics import Comparison, Scores
-from hedgerow.metrics.bearing import NO_RETURN, BearingHistogram, split
+from hedgerow.metrics.bearing import NO_RETURN, BearingHistogram, split_keys
 from hedgerow.metrics.likelihood import HIGHEST, LOWEST, PER_DECADE
 from hedgerow.metrics.range_histogram import RangeHistogram
-
-# Look of the plots: reality is black, each simulation has one colour in all of them; sizes for screen and phone.
-
 
 WIDE_IN = 10.0
 """For screens and paper."""
@@ -27,6 +27,9 @@ NO_RETURN_COLOUR = "0.8"
 # Okabe and Ito: told apart by colour-blind people too; yellow left out, it is too light for lines.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7F7F7F")
 _DASHES = ("-", "--", "-.", ":")
+_SHOWN = 0.999  # share of the real returns that the range axis covers
+_LEAST_RANGE_M = 0.6  # the cut-outs of Browning 2012 Fig. 14 are this high, and 5 deg wide
+_WIDTH_DEG = 5.0
 
 
 def line_styles(names: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -56,12 +59,6 @@ def add_bar(figure: Any, shown: Any, axes: Any, label: str, width_in: float) -> 
     beside = width_in >= WIDE_IN
     shape = {"shrink": 0.8} if beside else {"shrink": 0.9, "aspect": 30}
     figure.colorbar(shown, ax=axes, label=label, location="right" if beside else "bottom", pad=0.01, **shape)
-
-
-# Histograms of a comparison as line plots: all ranges, and the likelihood of the real beams (Browning 2012 Fig. 18).
-
-
-_SHOWN = 0.999  # share of the real returns that the range axis covers
 
 
 def range_histograms(scores: "Scores | Comparison", width_in: float = WIDE_IN) -> Any:
@@ -134,13 +131,6 @@ def _line(axes: Any, name: str, ranges: RangeHistogram, style: dict[str, Any]) -
     axes.stairs(ranges.shares(n_bins)[:-1], np.arange(n_bins + 1) * ranges.step_m, linewidth=1.2, label=label, **style)
 
 
-# Two-dimensional histograms of bearing and range, real beside simulated, as in Browning 2012 Fig. 14.
-
-
-_LEAST_RANGE_M = 0.6  # the cut-outs of Browning 2012 Fig. 14 are this high, and 5 deg wide
-_WIDTH_DEG = 5.0
-
-
 @dataclass(frozen=True, slots=True)
 class Window:
     """Which part of a histogram is drawn."""
@@ -178,7 +168,9 @@ def bearing_histograms(
     window: Window,
     width_in: float = WIDE_IN,
 ) -> Any:
-    """Draw the histograms side by side, and below them, if the window is of one ring, the ranges of its middle bearing.
+    """Draw histograms of bearing and range side by side (Browning 2012 Fig. 14).
+
+    If the window is of one ring, the ranges of its middle bearing are drawn below them.
 
     Args:
         real, simulated: of the same steps; the simulated ones by name.
@@ -258,7 +250,7 @@ def _returns(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
     """Ring, bearing, range and count of every occupied bin that holds returns."""
     keys, counts = histogram.entries()
-    direction, place = split(keys)
+    direction, place = split_keys(keys)
     hit = place != NO_RETURN
     ring, bearing_deg = histogram.directions.ring_and_azimuth_deg(direction[hit])
     return ring, bearing_deg, place[hit].astype(np.float64) * histogram.range_step_m, counts[hit]

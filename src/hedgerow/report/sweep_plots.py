@@ -13,15 +13,19 @@ from hedgerow.log import Log
 from hedgerow.report.plots import NO_RETURN_COLOUR, WIDE_IN, add_bar, columns_for
 from hedgerow.view.sweep import range_image
 
-# One sweep, real beside simulated: from above (Browning 2012 Fig. 15), and as the sensor sees it.
-
-
 _SHOWN = 98  # percentile of the real returns at which axes and colours end
 _GAP_DEG = 30.0  # a wider gap between beams is cut out of range images
 
+BEHIND_M, ABOVE_M, DOWN = 11.0, 5.0, 0.26
+"""Where the camera is, seen from the sensor, and the tangent of how far it looks down."""
+_WIDTH, _SHAPE = 0.75, 0.5  # half width of the picture at 1 m; height over width
+_SKY = "#0e131a"
+_NEAR_M, _FAR_M = 3.0, 70.0
+_MOVED_M = 0.05  # less, and the sensor counts as standing: the camera looks along x then
+
 
 def sweeps_from_above(sweeps: Mapping[str, Log], width_in: float = WIDE_IN) -> Any:
-    """Draw sweeps from above, coloured by height.
+    """Draw sweeps from above, coloured by height (Browning 2012 Fig. 15).
 
     Args:
         sweeps: by name; the first is the real one and sets the area and the colours.
@@ -142,17 +146,6 @@ class _View:
         return 180 - self.columns.start * self.step_deg, 180 - self.columns.stop * self.step_deg
 
 
-# One sweep, real beside simulated, as a camera behind the sensor would see its points.
-
-
-BEHIND_M, ABOVE_M, DOWN = 11.0, 5.0, 0.26
-"""Where the camera is, seen from the sensor, and the tangent of how far it looks down."""
-_WIDTH, _SHAPE = 0.75, 0.5  # half width of the picture at 1 m; height over width
-_SKY = "#0e131a"
-_NEAR_M, _FAR_M = 3.0, 70.0
-_MOVED_M = 0.05  # less, and the sensor counts as standing: the camera looks along x then
-
-
 def sweeps_in_perspective(sweeps: Mapping[str, Log], width_in: float = WIDE_IN) -> Any:
     """Draw sweeps in perspective, coloured by height, near points large and over far ones.
 
@@ -186,9 +179,9 @@ def sweeps_in_perspective(sweeps: Mapping[str, Log], width_in: float = WIDE_IN) 
 def project(points: NDArray[np.float64], seen_from: Log) -> tuple[NDArray[np.float64], ...]:
     """Return across, up (at 1 m), depth and height [m] of the (N, 3) points before the camera, the farthest first."""
     origin = seen_from.beams.origin_m
-    way = (origin[-1] - origin[0])[:2]
-    moved_m = float(np.hypot(*way))
-    forward = way / moved_m if moved_m > _MOVED_M else np.array([1.0, 0.0])
+    travel_m = (origin[-1] - origin[0])[:2]
+    moved_m = float(np.hypot(*travel_m))
+    forward = travel_m / moved_m if moved_m > _MOVED_M else np.array([1.0, 0.0])
     left = np.array([-forward[1], forward[0]])
     from_camera = points - origin.mean(axis=0)
     along_m = from_camera[:, :2] @ forward + BEHIND_M

@@ -12,7 +12,7 @@ from typing import Any
 from hedgerow.base.figure import new_figure, save_figure
 from hedgerow.metrics import Comparison, compare
 from hedgerow.models import learn
-from hedgerow.reproduce.experiment import Outcome, Say
+from hedgerow.reproduce.experiment import Outcome, Print
 from hedgerow.reproduce.mobile import OFFROAD, PAPER_MODELS, learn_all, record
 from hedgerow.reproduce.tables import KEYS, short_table
 from hedgerow.world import LearnedWorld
@@ -22,9 +22,9 @@ PANELS = (("nll_binned", "-log L", 1.0), ("cloud_distance_m", "cloud to cloud [c
 
 
 def run(
-    folder: Path, size: int | None = None, seed: int = 1, say: Say = print, *, budgets: Sequence[int] = BUDGETS
+    folder: Path, size: int | None = None, seed: int = 1, say: Print = print, *, budgets: Sequence[int] = BUDGETS
 ) -> Outcome:
-    """Record two passes of `size` sweeps, learn worlds of all sizes on one, compare on the other, draw the curve."""
+    """Record two drives of `size` sweeps, learn worlds of all sizes on one, compare on the other, draw the curve."""
     train, test = record(OFFROAD, size or 12, seed)
     others = learn_all(train, PAPER_MODELS, say)
     own: dict[str, LearnedWorld] = {}

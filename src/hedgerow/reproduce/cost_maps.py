@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Goodin 2018 §3.5.3, Fig. 10: one robot, four lidars, the courtyard; what each puts into its cost map and where it
-drives.
+"""Goodin 2018 §3.5.3, Fig. 10: one robot drives through a courtyard with four lidars; their cost maps and paths.
 
 The paper compares the maps by eye. Here each sensor drives the same task in closed loop, and besides looks once from
-the same places along the straight way, so that what it sees can be counted against what truly stands there
+the same places along the straight line, so that what it sees can be counted against what truly stands there
 (yard.py). Only the half ahead counts: the LMS-291 sees 180 degrees. It is mounted level, "only a horizontal slice".
 """
 
@@ -18,19 +17,31 @@ from hedgerow.apps.navigation import NavigationSettings, Run, navigate
 from hedgerow.apps.planner import MAX_COST, CostGrid, GridSettings
 from hedgerow.base.figure import new_figure, save_figure
 from hedgerow.errors import InputError
-from hedgerow.reproduce.experiment import Outcome, Say
-from hedgerow.reproduce.yard import BANDS_M, Seen, Truth, Yard, courtyard, look_around, look_down, touching, viewpoints
+from hedgerow.reproduce.experiment import Outcome, Print
+from hedgerow.reproduce.yard import (
+    BANDS_M,
+    SeenCells,
+    Truth,
+    Yard,
+    collision_check,
+    count_seen,
+    courtyard,
+    map_truth,
+    viewpoints,
+)
 from hedgerow.sensor import Sensor
 
 SENSORS = ("lms-291", "vlp-16", "hdl-32e", "hdl-64e")
 """In the order of Fig. 10."""
+PLANNED, DRIVEN, TRUE = "#56B4E9", "#FFFFFF", "#009E73"
+"""Colours of the picture."""
 
 
 def run(
     folder: Path,
     size: int | None = None,
     seed: int = 1,
-    say: Say = print,
+    say: Print = print,
     *,
     sensors: Sequence[str] = SENSORS,
     yard: Yard | None = None,
@@ -56,12 +67,12 @@ def run(
     chosen = settings or NavigationSettings()
     middle_m = (np.asarray(place.start_m) + place.goal_m) / 2
     say(f"{place.name}: looking from above at what stands there")
-    truth = look_down(place, CostGrid.around(middle_m, chosen.grid))
+    truth = map_truth(place, CostGrid.around(middle_m, chosen.grid))
     places = viewpoints(place, truth, CostGrid.around(middle_m, chosen.grid))
     drives: list[Drive] = []
     for name in sensors:
         sensor = Sensor.named(name)
-        seen = look_around(place, sensor, truth, places, chosen, seed)
+        seen = count_seen(place, sensor, truth, places, chosen, seed)
         done = _drive(place, sensor, chosen, 2 if size is None else size, seed)
         drives.append(Drive(name, done, seen, over_grass(done, truth)))
         how = "reached the goal" if done.reached else "did not reach the goal"
@@ -92,11 +103,8 @@ def _drive(yard: Yard, sensor: Sensor, settings: NavigationSettings, sweeps_per_
         terrain_height=yard.ground,
         settings=settings.model_copy(update={"sweep_stride": stride}),
         seed=seed,
-        collides=touching(yard),
+        collides=collision_check(yard),
     )
-
-
-# What four cost maps differ in: tables, and sentences that say only what the numbers say.
 
 
 @dataclass(frozen=True)
@@ -105,7 +113,7 @@ class Drive:
 
     sensor: str
     run: Run
-    seen: Seen
+    seen: SeenCells
     over_grass: float
     """Share of the way that led over grass."""
 
@@ -148,7 +156,7 @@ def seen_table(drives: Sequence[Drive], n_places: int) -> str:
     return f"{title}\n\n{_table(drives, rows)}\n\n{note}"
 
 
-def share(seen: Seen, kind: str, bands: Sequence[int]) -> float:
+def share(seen: SeenCells, kind: str, bands: Sequence[int]) -> float:
     """Return the share of the cells of a kind ("grass" or "tall") seen in some bands; NaN if there are none."""
     of = sum(getattr(seen, f"n_{kind}")[band] for band in bands)
     return sum(getattr(seen, kind)[band] for band in bands) / of if of else float("nan")
@@ -163,7 +171,7 @@ def words(drives: Sequence[Drive]) -> str:
             _tall_words(by_name["vlp-16"], by_name["hdl-64e"]),
             _near_words(by_name["vlp-16"], by_name["hdl-64e"]),
         ]
-    lines.append(_way_words(drives))
+    lines.append(_path_words(drives))
     return "**In words**\n\n" + "\n".join(f"- {line}" for line in lines)
 
 
@@ -174,10 +182,8 @@ def _grass_words(drives: Sequence[Drive]) -> str:
     if "lms-291" not in shares or len(shares) < 2:
         return text
     others = min(value for name, value in shares.items() if name != "lms-291")
-    verdict = (
-        "misses most of it and the others see more" if shares["lms-291"] < min(0.5, others) else "does not miss it"
-    )
-    return f"{text} The paper: the LMS-291 does not detect most of the grass. Here it {verdict}."
+    result = "misses most of it and the others see more" if shares["lms-291"] < min(0.5, others) else "does not miss it"
+    return f"{text} The paper: the LMS-291 does not detect most of the grass. Here it {result}."
 
 
 def _tall_words(vlp: Drive, hdl: Drive) -> str:
@@ -191,20 +197,20 @@ def _tall_words(vlp: Drive, hdl: Drive) -> str:
         mine, theirs = share(vlp.seen, "tall", (band,)), share(hdl.seen, "tall", (band,))
         parts.append(f"{near} to {far} m {_percent(mine)} against {_percent(theirs)}")
         better += [f"{near} to {far} m"] if mine > theirs else []
-    verdict = f"it marks more of them at {', '.join(better)}" if better else "it marks more of them at no distance"
+    result = f"it marks more of them at {', '.join(better)}" if better else "it marks more of them at no distance"
     paper = "The paper: the VLP-16 detects tall obstacles at intermediate ranges somewhat better"
-    return f"Trees, VLP-16 against HDL-64E: {', '.join(parts)}. {paper}. Here {verdict}."
+    return f"Trees, VLP-16 against HDL-64E: {', '.join(parts)}. {paper}. Here {result}."
 
 
 def _near_words(vlp: Drive, hdl: Drive) -> str:
     mine, theirs = share(hdl.seen, "grass", (0,)), share(vlp.seen, "grass", (0,))
-    verdict = "So it is here" if mine > theirs else "Not so here"
+    result = "So it is here" if mine > theirs else "Not so here"
     paper = "The paper: the HDL-64E is better at smaller nearby obstacles"
     told = f"of the grass within {BANDS_M[0][1]} m it sees {_percent(mine)}, the VLP-16 {_percent(theirs)}"
-    return f"{paper}. {verdict}: {told}."
+    return f"{paper}. {result}: {told}."
 
 
-def _way_words(drives: Sequence[Drive]) -> str:
+def _path_words(drives: Sequence[Drive]) -> str:
     told = [f"{d.sensor} {d.run.trajectory.length_m:.0f} m, {_percent(d.over_grass)} over grass" for d in drives]
     failed = [d.sensor for d in drives if not d.run.reached]
     reached = "All reached the goal" if not failed else f"Not at the goal: {', '.join(failed)}"
@@ -231,14 +237,8 @@ def _table(drives: Sequence[Drive], rows: Sequence[tuple[str, Callable[[Drive], 
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-# Picture of cost maps side by side, as Fig. 10 of Goodin 2018: after some seconds, and at the end of the drive.
-
-
-PLANNED, DRIVEN, TRUE = "#56B4E9", "#FFFFFF", "#009E73"
-
-
 def draw(path: Path, yard: Yard, truth: Truth, drives: Sequence[Drive], settings: NavigationSettings) -> None:
-    """Draw two maps for each sensor, with what was planned and driven by then."""
+    """Draw two maps for each sensor, as Fig. 10: after some seconds and at the end, with planned and driven paths."""
     figure = new_figure(4.0 * len(drives) + 0.8, 8.9)
     axes: Any = figure.subplots(2, len(drives), squeeze=False, sharex=True, sharey=True)
     image: Any = None
@@ -249,8 +249,8 @@ def draw(path: Path, yard: Yard, truth: Truth, drives: Sequence[Drive], settings
             (run.grid, run.time_s),
         ]
         for row, (grid, time_s) in enumerate(moments):
-            image = _map(axes[row, column], grid, truth)
-            _ways(axes[row, column], yard, drive, time_s)
+            image = _draw_map(axes[row, column], grid, truth)
+            _draw_paths(axes[row, column], yard, drive, time_s)
             axes[row, column].set_title(f"{drive.sensor}, {time_s:.0f} s", fontsize=11)
         axes[1, column].set_xlabel("east [m]")
     for row in range(2):
@@ -265,7 +265,7 @@ def draw(path: Path, yard: Yard, truth: Truth, drives: Sequence[Drive], settings
     save_figure(figure, path, dpi=110)
 
 
-def _map(axes: Any, grid: CostGrid, truth: Truth) -> Any:
+def _draw_map(axes: Any, grid: CostGrid, truth: Truth) -> Any:
     from matplotlib.colors import LinearSegmentedColormap
 
     # Nothing seen is black, as in the paper; ground that was seen and costs nothing is a shade lighter.
@@ -293,7 +293,7 @@ def _crop(axes: Any, grid: CostGrid, truth: Truth) -> None:
     axes.set_ylim(low[1] - 3, high[1] + 3)
 
 
-def _ways(axes: Any, yard: Yard, drive: Drive, time_s: float) -> None:
+def _draw_paths(axes: Any, yard: Yard, drive: Drive, time_s: float) -> None:
     planned = [each for each in drive.run.plans if each.time_s <= time_s + 1e-6]
     if planned and len(planned[-1].xy_m):
         axes.plot(*planned[-1].xy_m.T, color=PLANNED, linewidth=1.6, linestyle="--", label="planned last")

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an experiment is and what it gives: every module of this folder that repeats one has the same `run`.
 
-    def run(folder: Path, size: int | None = None, seed: int = 1, say: Say = print) -> Outcome
+    def run(folder: Path, size: int | None = None, seed: int = 1, say: Print = print) -> Outcome
 
 `folder` exists and takes the pictures; `size` scales the experiment (sweeps, measurements, positions; None: as the
-paper did, or as the module scales it); `say` is told what is going on. A new experiment is one module and one row in
+paper did, or as the module scales it); `say` shows how far it is. A new experiment is one module and one row in
 the table below; modules are imported when they are run.
 """
 
@@ -16,7 +16,8 @@ from pathlib import Path
 from hedgerow.errors import InputError
 from hedgerow.reproduce.tables import PaperTable
 
-Say = Callable[[str], object]
+Print = Callable[[str], object]
+"""Shows a line to the user."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Experiment:
     options: tuple[tuple[str, str], ...] = ()
     """Further arguments of its `run`, by name."""
 
-    def run(self, folder: Path, size: int | None, seed: int, say: Say) -> Outcome:
+    def run(self, folder: Path, size: int | None, seed: int, say: Print) -> Outcome:
         """Repeat the experiment."""
         module = import_module(f"hedgerow.reproduce.{self.module}")
         return module.run(folder, size, seed, say, **dict(self.options))
@@ -56,7 +57,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     ),
     "mobile-offroad": Experiment(
         "mobile",
-        "Browning 2012 Tables 5, 7, 9: worlds of a trail, learned on one pass, compared on another",
+        "Browning 2012 Tables 5, 7, 9: worlds of a trail, learned on one drive, compared on another",
         (("site", "offroad"),),
     ),
     "mobile-urban": Experiment("mobile", "Browning 2012 Tables 4, 6, 8: the same in a street", (("site", "urban"),)),
@@ -78,7 +79,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
 }
 
 
-def named(name: str) -> Experiment:
+def find_experiment(name: str) -> Experiment:
     """Return an experiment.
 
     Raises:

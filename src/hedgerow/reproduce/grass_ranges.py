@@ -18,21 +18,20 @@ from hedgerow.base.arrays import Array
 from hedgerow.base.figure import new_figure, save_figure
 from hedgerow.log import Beams
 from hedgerow.pulse.receiver import BeamSettings
-from hedgerow.reproduce.experiment import Outcome, Say
+from hedgerow.reproduce.experiment import Outcome, Print
 from hedgerow.scenes.plants import PLANTS
 from hedgerow.sensor.config import Beam
 from hedgerow.world import Scene
 from hedgerow.world.pulsed import PhysicsWorld
 
-# Closed forms for the range of a beam shot into a stand of grass (Goodin 2018 §3.4.1).
-#
-# Stems are upright cylinders of one diameter at independent places. Both laws begin at the edge of the stand and know
-# its depth only by being cut off there.
-
 
 @dataclass(frozen=True)
 class Stand:
-    """A stand of grass in front of a beam."""
+    """A stand of grass in front of a beam, and the closed forms for the range of the beam (Goodin 2018 §3.4.1).
+
+    Stems are upright cylinders of one diameter at independent places. Both laws begin at the edge of the stand and know
+    its depth only by being cut off there.
+    """
 
     distance_m: float
     """D, from the sensor to the edge."""
@@ -46,8 +45,7 @@ class Stand:
     """How far the stand reaches behind its edge; beams that pass it give no range."""
 
     def exponential(self, range_m: ArrayLike) -> Array:
-        """Share of returns up to (N,) ranges if the nearest stem in the beam answers (Goodin 2018 eq. 2, after Macedo
-        et al.).
+        """Share of returns up to (N,) ranges if the nearest stem in the beam answers (Goodin 2018 eq. 2).
 
         The paper's exponent has (r + D)² / 2; only with (r + D) / 2 is its density one, so that is what is meant.
         """
@@ -69,9 +67,6 @@ class Stand:
         rate = shape * self.stems_per_m2 * self.diameter_m
         into = np.maximum(np.asarray(range_m, dtype=np.float64) - self.distance_m, 0)
         return np.minimum(special.gammainc(shape, rate * into) / special.gammainc(shape, rate * self.depth_m), 1)
-
-
-# Goodin 2018 §3.4.1, Fig. 5: ranges of a diverging beam in a stand of cylinder grass, beside two closed forms.
 
 
 DISTANCES_M = (20.0, 30.0)
@@ -96,7 +91,7 @@ class Case:
         return ks_distance(self.range_m, self.stand.exponential), ks_distance(self.range_m, self.stand.gamma)
 
 
-def run(folder: Path, size: int | None = None, seed: int = 1, say: Say = print) -> Outcome:
+def run(folder: Path, size: int | None = None, seed: int = 1, say: Print = print) -> Outcome:
     """Fire `size` pulses (default 20,000) in each of the paper's eight cases, compare with both laws, draw them."""
     cases: list[Case] = []
     for distance_m in DISTANCES_M:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hedgerow.base.figure import new_figure, save_figure
 from hedgerow.log import Log
 from hedgerow.pulse.receiver import BeamSettings
-from hedgerow.reproduce.experiment import Outcome, Say
+from hedgerow.reproduce.experiment import Outcome, Print
 from hedgerow.scenes.site import load_site
 from hedgerow.sensor import Sensor
 from hedgerow.world.pulsed import PhysicsWorld
@@ -37,7 +37,7 @@ class Scan:
     """(N,) pulses whose range is where nothing is."""
 
 
-def run(folder: Path, size: int | None = None, seed: int = 1, say: Say = print) -> Outcome:
+def run(folder: Path, size: int | None = None, seed: int = 1, say: Print = print) -> Outcome:
     """Scan the rods before both planes and count mixed pixels; `size` is sub-rays per pulse, 9 as in the paper."""
     scans = [scan(background_m, size or 9, seed) for background_m in BACKGROUNDS_M]
     for each in scans:

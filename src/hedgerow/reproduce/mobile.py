@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Browning 2012 §6.2, Tables 4 to 9: worlds learned on one pass, compared on another, off-road and in a street.
+"""Browning 2012 §6.2, Tables 4 to 9: worlds learned on one drive, compared on another, off-road and in a street.
 
-The scenes trail and street play reality, with pulses of width (recording.py). The second pass runs 0.6 m beside the
+The scenes trail and street play reality, with pulses of width (recording.py). The second drive runs 0.6 m beside the
 first. Sixty metres of each scene are driven: on the trail out of the meadow, through the hedge and into the forest.
 
 Beside the paper's six worlds stands the refined one. The last column is no world: it is the scene itself, fired again
@@ -17,8 +17,8 @@ from typing import Any
 from hedgerow.log import Log
 from hedgerow.metrics import Comparison, compare
 from hedgerow.models import learn
-from hedgerow.reproduce.experiment import Outcome, Say
-from hedgerow.reproduce.recording import Course
+from hedgerow.reproduce.experiment import Outcome, Print
+from hedgerow.reproduce.recording import SceneDrive
 from hedgerow.reproduce.tables import PaperTable
 from hedgerow.world import LearnedWorld
 
@@ -32,19 +32,20 @@ PAPER_MODELS = {
     "Hybrid": "hybrid",
 }
 MODELS = PAPER_MODELS | {"Refined": "refined"}
-AGAIN = "Scene again"
+SCENE_AGAIN = "Scene again"
+"""The scene itself, fired with other random numbers: how far reality repeats itself."""
 PAPER_PARAMETERS: dict[str, dict[str, Any]] = {"surface": {"max_passed": 1}}  # Browning 2012 keeps every triangle
 
 
 @dataclass(frozen=True)
-class Site:
+class MobileSite:
     """A site, and the paper's tables for its like."""
 
     name: str
     scene: str
-    """A shipped scene with the passes first and second."""
+    """A shipped scene with the trajectories first and second."""
     span_s: tuple[float, float]
-    """Which part of the passes is driven."""
+    """Which part of the trajectories is driven, from and to [s]."""
     hits: tuple[float, ...]
     misses: tuple[float, ...]
     sweep_cm: tuple[float, ...]
@@ -53,7 +54,7 @@ class Site:
     parameters: tuple[float, ...]
 
 
-OFFROAD = Site(
+OFFROAD = MobileSite(
     "off-road (Browning 2012 Tables 5, 7 and 9)",
     "trail",
     (13.0, 25.0),
@@ -64,7 +65,7 @@ OFFROAD = Site(
     (6.84, 6.65, 10.76, 9.52, 10.50, 7.22),
     (1_904_690, 5_209_820, 4_787_172, 5_319_080, 46_701_630, 4_926_730),
 )
-URBAN = Site(
+URBAN = MobileSite(
     "urban (Browning 2012 Tables 4, 6 and 8)",
     "street",
     (6.0, 18.0),
@@ -78,13 +79,13 @@ URBAN = Site(
 SITES = {"offroad": OFFROAD, "urban": URBAN}
 
 
-def record(site: Site, n_sweeps: int, seed: int = 1) -> tuple[Log, Log]:
-    """Return two passes, the second 0.6 m beside the first."""
-    course = Course.open(site.scene, site.span_s)
-    return course.record("first", n_sweeps, seed), course.record("second", n_sweeps, seed + 1)
+def record(site: MobileSite, n_sweeps: int, seed: int = 1) -> tuple[Log, Log]:
+    """Record two drives, the second 0.6 m beside the first."""
+    drive = SceneDrive.open(site.scene, site.span_s)
+    return drive.record("first", n_sweeps, seed), drive.record("second", n_sweeps, seed + 1)
 
 
-def learn_all(train: Log, models: Mapping[str, str] = MODELS, say: Say = print) -> dict[str, LearnedWorld]:
+def learn_all(train: Log, models: Mapping[str, str] = MODELS, say: Print = print) -> dict[str, LearnedWorld]:
     """Learn worlds, those of the paper with its parameters, and the refined one no larger than Top Down."""
     worlds: dict[str, LearnedWorld] = {}
     for name, model in models.items():
@@ -97,21 +98,22 @@ def learn_all(train: Log, models: Mapping[str, str] = MODELS, say: Say = print) 
     return worlds
 
 
-def run(folder: Path, size: int | None = None, seed: int = 1, say: Say = print, *, site: str = "offroad") -> Outcome:
-    """Record two passes of `size` sweeps each, learn on one, compare on the other."""
+def run(folder: Path, size: int | None = None, seed: int = 1, say: Print = print, *, site: str = "offroad") -> Outcome:
+    """Record two drives of `size` sweeps each, learn on one, compare on the other."""
     place, n_sweeps = SITES[site], size or 24
-    course = Course.open(place.scene, place.span_s)
+    drive = SceneDrive.open(place.scene, place.span_s)
     train, test, again = (
-        course.record(way, n_sweeps, seed + number) for number, way in enumerate(("first", "second", "second"))
+        drive.record(trajectory, n_sweeps, seed + number)
+        for number, trajectory in enumerate(("first", "second", "second"))
     )
-    say(f"recorded two passes of {len(train):,} beams; {1 - test.returns.hit.mean():.1%} of the second did not return")
-    scores = compare(test, {**learn_all(train, say=say), AGAIN: again}, seed=seed)
-    return Outcome(tuple(tables(place, scores)), scores.table(aside=(AGAIN,)).to_markdown())
+    say(f"recorded two drives of {len(train):,} beams; {1 - test.returns.hit.mean():.1%} of the second did not return")
+    scores = compare(test, {**learn_all(train, say=say), SCENE_AGAIN: again}, seed=seed)
+    return Outcome(tuple(tables(place, scores)), scores.table(aside=(SCENE_AGAIN,)).to_markdown())
 
 
-def tables(site: Site, scores: Comparison) -> list[PaperTable]:
+def tables(site: MobileSite, scores: Comparison) -> list[PaperTable]:
     """Put our scores beside the paper's."""
-    columns = (*MODELS, AGAIN)
+    columns = (*MODELS, SCENE_AGAIN)
 
     def ours(key: str, scale: float = 1.0) -> dict[str, float]:
         found = {name: scores[name][key] for name in columns if name in scores.scores}
@@ -132,7 +134,9 @@ def tables(site: Site, scores: Comparison) -> list[PaperTable]:
     )
     sizes = (("Parameters", paper(site.parameters), ours("parameters")),)
     return [
-        PaperTable(f"Hits and misses, {site.name}", columns, rates, digits=1, lower_is_better=False, aside=(AGAIN,)),
-        PaperTable(f"Distances and likelihood, {site.name}", columns, distances, aside=(AGAIN,)),
+        PaperTable(
+            f"Hits and misses, {site.name}", columns, rates, digits=1, lower_is_better=False, aside=(SCENE_AGAIN,)
+        ),
+        PaperTable(f"Distances and likelihood, {site.name}", columns, distances, aside=(SCENE_AGAIN,)),
         PaperTable(f"Size, {site.name}", tuple(MODELS), sizes, digits=0),
     ]

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far from the learned path a world still holds: passes beside the one that was learned from.
+"""How far from the learned path a world still holds: drives beside the one that it was learned from.
 
-All seven worlds are learned on the first pass of the trail. Then the sensor drives the same way shifted to either side
-by up to 4 m, at the same height, and what it measures is compared with each world. What lies behind a bush seen from
-the path is seen from beside it; a world knows it as far as beams came through. But places are not alike: among bushes
-most beams are short, and some models predict short ones best. So all seven worlds are also learned there, by the same
-way shifted as far. What a world of the path has less than its like from there is what the distance costs.
+All seven worlds are learned on the first drive of the trail. Then the sensor drives the same path shifted to either
+side by up to 4 m, at the same height, and what it measures is compared with each world. What lies behind a bush seen
+from the path is seen from beside it; a world knows it as far as beams came through. But places are not alike: among
+bushes most beams are short, and some models predict short ones best. So all seven worlds are also learned there, on the
+same path shifted as far. What a world of the path has less than its like from there is what the distance costs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,13 +17,13 @@ from hedgerow.base.figure import new_figure, save_figure
 from hedgerow.frames import Pose
 from hedgerow.log import Log
 from hedgerow.metrics import Comparison, compare
-from hedgerow.reproduce.experiment import Outcome, Say
-from hedgerow.reproduce.mobile import AGAIN, MODELS, OFFROAD, learn_all
-from hedgerow.reproduce.recording import Course
+from hedgerow.reproduce.experiment import Outcome, Print
+from hedgerow.reproduce.mobile import MODELS, OFFROAD, SCENE_AGAIN, learn_all
+from hedgerow.reproduce.recording import SceneDrive
 from hedgerow.reproduce.tables import markdown_table
 
 OFFSETS_M = (0.5, 1.0, 2.0, 4.0)
-SIDES = (1, -1)  # left, right
+OFFSET_SIGNS = (1, -1)  # left, right
 OFF_SCALE = "Nearest Neighbors"  # costs ten times what others do: a beam between its points meets nothing
 PANELS = (
     ("nll_binned", "-log L", 1.0),
@@ -37,30 +37,30 @@ Found = Mapping[float, Sequence[Comparison]]
 """Scores by offset [m], of each side."""
 
 
-def run(folder: Path, size: int | None = None, seed: int = 1, say: Say = print) -> Outcome:
-    """Learn from `size` sweeps here and there, compare with half as many of each shifted pass, draw the curves."""
+def run(folder: Path, size: int | None = None, seed: int = 1, say: Print = print) -> Outcome:
+    """Learn from `size` sweeps here and there, compare with half as many of each shifted drive, draw the curves."""
     n_sweeps = size or 12
-    course = Course.open(OFFROAD.scene, OFFROAD.span_s)
-    worlds = learn_all(course.record("first", n_sweeps, seed), say=say)
+    drive = SceneDrive.open(OFFROAD.scene, OFFROAD.span_s)
+    worlds = learn_all(drive.record("first", n_sweeps, seed), say=say)
     found: dict[float, list[Comparison]] = {}
     for offset_m in OFFSETS_M:
         found[offset_m] = []
-        for side in SIDES:
+        for side in OFFSET_SIGNS:
             seed += 3
-            test, again = (beside(course, side * offset_m, max(n_sweeps // 2, 1), seed + k) for k in (0, 1))
+            test, again = (record_shifted(drive, side * offset_m, max(n_sweeps // 2, 1), seed + k) for k in (0, 1))
             say(f"{side * offset_m:+g} m beside: {len(test):,} beams, {1 - test.returns.hit.mean():.1%} did not return")
-            taught = learn_all(beside(course, side * offset_m, n_sweeps, seed + 2), say=say)
-            there = {_there(name): world for name, world in taught.items()}
-            found[offset_m].append(compare(test, {**worlds, **there, AGAIN: again}, seed=seed))
+            own = learn_all(record_shifted(drive, side * offset_m, n_sweeps, seed + 2), say=say)
+            there = {_there(name): world for name, world in own.items()}
+            found[offset_m].append(compare(test, {**worlds, **there, SCENE_AGAIN: again}, seed=seed))
     picture = folder / "off-path.png"
     draw(found, picture)
     return Outcome(text="\n\n".join(tables(found)), pictures=(picture,))
 
 
-def beside(course: Course, offset_m: float, n_sweeps: int, seed: int) -> Log:
-    """Record the first pass, shifted to the left, or to the right if the offset is negative."""
+def record_shifted(drive: SceneDrive, offset_m: float, n_sweeps: int, seed: int) -> Log:
+    """Record the first drive, shifted to the left, or to the right if the offset is negative."""
     mount = Pose.from_xyz_rpy((0.0, offset_m, 0.0))
-    return course.record(course.place.trajectories["first"] @ mount, n_sweeps, seed)
+    return drive.record(drive.site.trajectories["first"] @ mount, n_sweeps, seed)
 
 
 def tables(found: Found) -> list[str]:
@@ -69,7 +69,7 @@ def tables(found: Found) -> list[str]:
     done: list[str] = []
     for key, label, scale in PANELS:
         rows: list[tuple[str, ...]] = []
-        for name in (*MODELS, AGAIN):
+        for name in (*MODELS, SCENE_AGAIN):
             by_offset, lost = ([scale * value for value in values(found, name, key)] for values in (scores, costs))
             if by_offset:
                 shown = [f"{value:.2f}" for value in by_offset]
@@ -83,11 +83,11 @@ def draw(found: Found, path: Path) -> None:
     """Draw two panels per metric, a curve per world: the scores, and below what the distance costs."""
     figure = new_figure(17, 8)
     panels: Any = figure.subplots(2, len(PANELS))
-    styles = {"Refined": {"color": "black", "linewidth": 2.5}, AGAIN: {"color": "gray", "linestyle": ":"}}
+    styles = {"Refined": {"color": "black", "linewidth": 2.5}, SCENE_AGAIN: {"color": "gray", "linestyle": ":"}}
     for values, subject, row in ((scores, "", panels[0]), (costs, "cost: ", panels[1])):
         for axes, (key, label, scale) in zip(row, PANELS, strict=True):
             inside: list[float] = []
-            for name in (*MODELS, AGAIN):
+            for name in (*MODELS, SCENE_AGAIN):
                 by_offset = [scale * value for value in values(found, name, key)]
                 if by_offset:
                     axes.plot(list(found), by_offset, marker="o", label=name, **styles.get(name, {}))
@@ -105,7 +105,7 @@ def scores(found: Found, name: str, key: str) -> list[float]:
     """Return a metric of one world by offset, the mean of both sides; empty if it is not known everywhere."""
     by_offset = [[side[name][key] for side in sides if name in side.scores] for sides in found.values()]
     known = [[value for value in values if value is not None] for values in by_offset]
-    return [fmean(values) for values in known] if all(len(values) == len(SIDES) for values in known) else []
+    return [fmean(values) for values in known] if all(len(values) == len(OFFSET_SIGNS) for values in known) else []
 
 
 def costs(found: Found, name: str, key: str) -> list[float]:

@@ -5,6 +5,8 @@ Pulses have width (`PhysicsWorld`, sub-rays drawn anew for each pulse), and the 
 quite where the log says. So each pulse is fired somewhere within its encoder step, and logged along its nominal
 direction. Repeated pulses then spread in range as they do in the field. The electronics add noise of their own; as the
 catalogue's figure is a maker's upper bound, the experiments state what their papers found.
+
+`SceneDrive` records drives through a shipped scene, `record_drive` through any world, `record_standing` from one place.
 """
 
 from dataclasses import dataclass, replace
@@ -26,6 +28,9 @@ from hedgerow.world import World
 
 REALITY = BeamSettings(sampling="stratified")
 """How the pulses of a recording are sampled."""
+SENSOR = "hdl-64e-s2"
+# Of the sensor; Browning 2012 §3.3.2 fits 15 mm on all surfaces, their roughness included.
+NOISE_M = 0.012
 
 
 def record_drive(
@@ -68,20 +73,13 @@ def record_standing(
     return replace(log, beams=nominal)
 
 
-# A stretch of a scene that plays reality, driven again and again: by which pass and sensor, with which seed.
-
-
-SENSOR = "hdl-64e-s2"
-# Of the sensor; Browning 2012 §3.3.2 fits 15 mm on all surfaces, their roughness included.
-NOISE_M = 0.012
-
-
 @dataclass(frozen=True)
-class Course:
-    """A scene that was built once, and which part of its passes is driven."""
+class SceneDrive:
+    """A stretch of a scene that plays reality, driven again and again, by any sensor and with any seed."""
 
-    place: Site
+    site: Site
     span_s: tuple[float, float]
+    """Which part of the trajectories is driven, from and to [s]."""
 
     @classmethod
     def open(cls, scene: str, span_s: tuple[float, float]) -> Self:
@@ -89,23 +87,23 @@ class Course:
         return cls(load_site(scene, wavelength_nm=Sensor.named(SENSOR).config.beam.wavelength_nm), span_s)
 
     def record(
-        self, way: str | Trajectory, n_sweeps: int, seed: int, sensor: str = SENSOR, *, width: float = 1.0
+        self, trajectory: str | Trajectory, n_sweeps: int, seed: int, sensor: str = SENSOR, *, width: float = 1.0
     ) -> Log:
         """Return the log of one drive: `n_sweeps` sweeps, evenly spread over the span.
 
         Args:
-            way: name of a pass of the scene, or a trajectory with the times of one.
+            trajectory: name of one of the scene's, or one with the same times.
             n_sweeps: how many.
-            seed: two drives of one way with other seeds have the same beams and other returns.
+            seed: two drives of one trajectory with other seeds have the same beams and other returns.
             sensor: a name of the catalogue.
             width: of the pulses, as a multiple of the sensor's own; 0: rays.
         """
-        trajectory = self.place.trajectories[way] if isinstance(way, str) else way
+        path = self.site.trajectories[trajectory] if isinstance(trajectory, str) else trajectory
         model = Sensor.named(sensor)
         sweeps = record_drive(
-            self.place.world(REALITY.model_copy(update={"beam": _widened(model.config.beam, width)})),
+            self.site.world(REALITY.model_copy(update={"beam": _widened(model.config.beam, width)})),
             model,
-            trajectory,
+            path,
             n_sweeps,
             seed,
             span_s=self.span_s,

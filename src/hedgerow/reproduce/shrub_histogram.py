@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from hedgerow.base.arrays import Array
 from hedgerow.base.figure import new_figure, save_figure
 from hedgerow.frames import Pose, Trajectory
-from hedgerow.reproduce.experiment import Outcome, Say
+from hedgerow.reproduce.experiment import Outcome, Print
 from hedgerow.scenes.site import Site, load_site
 from hedgerow.sensor import Sensor
-from hedgerow.simulate import fire_sweep
+from hedgerow.simulate import simulate
 
 N_PLACES = 91
 BIN_M = 0.02
@@ -56,7 +56,7 @@ class Shrub:
         return at[peaks], float(1 - curve[first:second].min() / min(curve[first], curve[second]))
 
 
-def run(folder: Path, size: int | None = None, seed: int = 1, say: Say = print) -> Outcome:
+def run(folder: Path, size: int | None = None, seed: int = 1, say: Print = print) -> Outcome:
     """Scan the shrub from `size` places (default 91), say how broad and how bimodal the ranges are, draw them."""
     site = load_site("shrub")
     shrub = scan(site, size or N_PLACES, seed)
@@ -77,7 +77,7 @@ def scan(site: Site, n_places: int, seed: int) -> Shrub:
     for place in np.unique(np.linspace(0, len(path) - 1, n_places).round().astype(int)):
         pose = Pose(path.position_m[place], path.quaternion_xyzw[place])
         standing = Trajectory.standing(pose, 2 * sensor.sweep_s)
-        log = fire_sweep(world, sensor, standing, 0, 0, seed=seed + int(place), noise=False)
+        [log] = simulate(world, sensor, standing, seed=seed + int(place), sweeps=1, noise=False)
         label = log.returns.label
         if label is None:
             raise TypeError("a scene's returns have labels")

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Browning 2012 §6.1, Table 3: a surface and a voxel world of six static targets, scored by Bhattacharyya distance; and
-ours.
+"""Browning 2012 §6.1, Table 3: worlds of six static targets, scored by Bhattacharyya distance.
 
 The scene static-targets plays reality: leaves, blades and planes as meshes, pulses with width (recording.py). As in the
 paper, a fifth of the sweeps is learned from and the rest is compared; voxels have a side of 5 cm, and the surface has
-constant noise. Its nodes are 2 cm apart and its kernel is 12 cm wide instead
-of 1 and 4 cm: rings are 5 to 7 cm apart at 8 m, and a kernel that holds only one of them knows no plane.
+constant noise. Its nodes are 2 cm apart and its kernel is 12 cm wide instead of 1 and 4 cm: rings are 5 to 7 cm apart
+at 8 m, and a kernel that holds only one of them knows no plane.
 
 The refined world starts from the same voxels. Its lengths are those of a scene that is seen from one place, with
 ranges good to 5 mm, and not those of a drive: a floor of 1 cm alone would make the plane as thick as voxels do.
@@ -22,7 +21,7 @@ from hedgerow.frames import Pose
 from hedgerow.log import Log
 from hedgerow.metrics import compare
 from hedgerow.models import learn
-from hedgerow.reproduce.experiment import Outcome, Say
+from hedgerow.reproduce.experiment import Outcome, Print
 from hedgerow.reproduce.recording import REALITY, record_standing
 from hedgerow.reproduce.tables import PaperTable
 from hedgerow.scenes.site import Site, load_site
@@ -30,11 +29,8 @@ from hedgerow.sensor import Sensor
 from hedgerow.world import LearnedWorld, SurfaceNoise
 from hedgerow.world.elements import Triangles
 
-# The six targets of Browning 2012 §6.1: where they stand in the scene static-targets, and which pulses of a sweep meet
-# them.
-
-
 DISTANCE_M = 8.0
+"""From the sensor to each target."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +45,7 @@ class Target:
 
     @property
     def trajectory(self) -> str:
-        """Name of the scene's pass that looks at it."""
+        """Name of the scene's trajectory that looks at it."""
         return self.name.lower().replace(" ", "-")
 
 
@@ -65,8 +61,8 @@ TARGETS = (
 
 def look_at(site: Site, target: Target, sensor: Sensor) -> tuple[Pose, NDArray[np.bool_]]:
     """Return where the sensor stands, and which pulses of a sweep go through the target."""
-    passage = site.trajectories[target.trajectory]
-    pose = Pose(passage.position_m[0], passage.quaternion_xyzw[0])
+    path = site.trajectories[target.trajectory]
+    pose = Pose(path.position_m[0], path.quaternion_xyzw[0])
     ahead, left = pose.transform(np.eye(3)[:2]) - pose.position_m
     beams = sensor.sweep(pose)
     forward = beams.direction @ ahead
@@ -75,10 +71,6 @@ def look_at(site: Site, target: Target, sensor: Sensor) -> tuple[Pose, NDArray[n
     across, height = there @ left, there[:, 2] + pose.position_m[2]
     inside = (np.abs(across) < target.half_width_m) & (height > target.low_m) & (height < target.high_m)
     return pose, inside & (forward > 0.1)
-
-
-# Browning 2012 §6.1, Table 3: a surface and a voxel world of six static targets, scored by Bhattacharyya distance; and
-# ours.
 
 
 PAPER = {
@@ -101,7 +93,7 @@ REFINED: dict[str, Any] = {
 NOISE = SurfaceNoise(0.005, 0.0)  # Browning 2012 §6.1.2: sigma = 5 mm on a plane facing the sensor
 
 
-def run(folder: Path, size: int | None = None, seed: int = 1, say: Say = print) -> Outcome:
+def run(folder: Path, size: int | None = None, seed: int = 1, say: Print = print) -> Outcome:
     """Record, learn and compare all targets; `size` is measurements per direction, about 1,500 in the paper."""
     n_repeats = size or 1500
     rows: list[tuple[str, dict[str, float], dict[str, float]]] = []

@@ -7,12 +7,22 @@ from dataclasses import dataclass
 from hedgerow.metrics import Comparison
 from hedgerow.metrics.catalogue import METRICS
 
-# A paper's table beside ours, for the terminal and for documents.
+KEYS = (
+    "hits_found",
+    "misses_found",
+    "beam_error_mean_m",
+    "sweep_distance_m",
+    "cloud_distance_m",
+    "nll_binned",
+    "parameters",
+)
+"""The metrics of a short table."""
+_AROUND = {"": "", "best": "**", "worst": ""}
 
 
 @dataclass(frozen=True)
 class PaperTable:
-    """One metric per row; for each column what the paper has and what we have."""
+    """A paper's table beside ours: one metric per row; for each column what the paper has and what we have."""
 
     title: str
     columns: tuple[str, ...]
@@ -21,7 +31,7 @@ class PaperTable:
     digits: int = 2
     lower_is_better: bool = True
     aside: tuple[str, ...] = ()
-    """Columns that stand beside the others for comparison and are never the best."""
+    """Columns that are shown for comparison, but not ranked."""
 
     def lines(self) -> list[tuple[str, ...]]:
         """Return (metric, whose, value per column) with the best of a row in bold Markdown."""
@@ -44,31 +54,15 @@ class PaperTable:
         return ("", "", *self.columns), rows
 
     def _cells(self, values: Mapping[str, float]) -> Sequence[str]:
-        judged = [column for column in self.columns if column not in self.aside]
-        known = [values[column] for column in judged if column in values]
+        ranked = [column for column in self.columns if column not in self.aside]
+        known = [values[column] for column in ranked if column in values]
         best = (min(known) if self.lower_is_better else max(known)) if known else None
         cells: list[str] = []
         for column in self.columns:
             text = f"{values[column]:,.{self.digits}f}" if column in values else "-"
-            is_best = column in judged and column in values and values[column] == best
+            is_best = column in ranked and column in values and values[column] == best
             cells.append(f"**{text}**" if is_best else text)
         return cells
-
-
-# Plain tables in Markdown, and scores with a row per simulation, for where there are many of them.
-
-
-KEYS = (
-    "hits_found",
-    "misses_found",
-    "beam_error_mean_m",
-    "sweep_distance_m",
-    "cloud_distance_m",
-    "nll_binned",
-    "parameters",
-)
-"""The metrics of a short table."""
-_AROUND = {"": "", "best": "**", "worst": ""}
 
 
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -78,7 +72,7 @@ def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def short_table(scores: Comparison, *, aside: Collection[str] = (), keys: Sequence[str] = KEYS) -> str:
-    """Return some metrics of several simulations, a row each; the best of a column is bold, `aside` is not judged."""
+    """Return some metrics of several simulations, a row each; the best of a column is bold, `aside` are not ranked."""
     table = scores.table(aside=aside)
     columns = [row for row in table.rows if row.key in keys]
     rows = [

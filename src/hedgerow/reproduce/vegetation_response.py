@@ -21,7 +21,7 @@ from hedgerow.frames import Pose, Trajectory
 from hedgerow.log import Beams
 from hedgerow.models.vegetation_calibration import Calibration, Selection, calibrate
 from hedgerow.pulse.vegetation import VegetationSettings
-from hedgerow.reproduce.experiment import Outcome, Say
+from hedgerow.reproduce.experiment import Outcome, Print
 from hedgerow.scenes import mesh
 from hedgerow.scenes.plants import PLANTS
 from hedgerow.sensor import Sensor
@@ -44,8 +44,8 @@ class Recovery:
     mean_m: float
     sigma_m: float
     found: Calibration
-    held: float
-    """Share of returns that the ground or the wall behind held back."""
+    clipped_share: float
+    """Share of returns that would have gone past the ground or the wall and were set on it."""
 
 
 @dataclass(frozen=True)
@@ -62,13 +62,13 @@ class Cost:
         return self.seconds[name] / self.seconds["depth"]
 
 
-def run(folder: Path, size: int | None = None, seed: int = 1, say: Say = print) -> Outcome:
+def run(folder: Path, size: int | None = None, seed: int = 1, say: Print = print) -> Outcome:
     """Recover injected noise, measure the overhead and draw the range errors; `size` is the sweeps of each log."""
     world = bushes_and_grass(seed)
     n_sweeps = size or 10
     say(f"scene of {world.scene.n_elements:,} triangles; {n_sweeps} sweeps of a VLP-32C ahead")
-    beams = ahead(Sensor.named("vlp-32c"), n_sweeps)
-    recoveries = [recover(world, beams, *each, seed) for each in INJECTED]
+    beams = beams_ahead(Sensor.named("vlp-32c"), n_sweeps)
+    recoveries = [recover_noise(world, beams, *each, seed) for each in INJECTED]
     for each in recoveries:
         say(f"{NAMES[each.label]}: put in {each.mean_m:g} and {each.sigma_m:g} m, ".ljust(48) + _found(each))
     cost = overhead(world, seed)
@@ -85,10 +85,10 @@ def bushes_and_grass(seed: int) -> SceneWorld:
     scene.add_mesh(*mesh.rectangle((-60, -60, 0), (120, 0, 0), (0, 120, 0)), label=GROUND)
     scene.add_mesh(*mesh.box((45, -40, 0), (45.3, 40, 6)), label=WALL)
     bush, grass = Scene(), Scene()
-    for piece in PLANTS["shrub"].grow(seed, height_m=2.4, crown_diameter_m=2.2, leaf_length_m=0.1):
-        bush.add_mesh(*piece.mesh, label=BUSH)
-    for piece in PLANTS["blade-grass"].grow(seed, side_m=2.0, density_per_m2=400, height_m=0.3):
-        grass.add_mesh(*piece.mesh, label=GRASS)
+    for part in PLANTS["shrub"].grow(seed, height_m=2.4, crown_diameter_m=2.2, leaf_length_m=0.1):
+        bush.add_mesh(*part.mesh, label=BUSH)
+    for part in PLANTS["blade-grass"].grow(seed, side_m=2.0, density_per_m2=400, height_m=0.3):
+        grass.add_mesh(*part.mesh, label=GRASS)
     rows = [(x, y) for y in np.arange(-16, 16.1, 1.1) for x in (15.0, 16.2)]
     scene.place(bush, _standing(np.array(rows) + rng.uniform(-0.4, 0.4, (len(rows), 2)), rng))
     squares = np.array([(x, y) for x in range(3, 13, 2) for y in range(-14, 14, 2)], dtype=float)
@@ -108,14 +108,14 @@ def _standing(places_m: NDArray[np.float64], rng: np.random.Generator | None) ->
     return matrices
 
 
-def ahead(sensor: Sensor, n_sweeps: int) -> Beams:
+def beams_ahead(sensor: Sensor, n_sweeps: int) -> Beams:
     """Return sweeps of a sensor that stands 2 m above the ground, the 90 degrees ahead of it."""
     standing = Trajectory.standing(Pose.from_xyz_rpy((0, 0, 2), (0, 0, 0)), (n_sweeps + 1) * sensor.sweep_s)
     beams = sensor.drive(standing, n_sweeps=n_sweeps)
     return beams[beams.direction[:, 0] > np.abs(beams.direction[:, 1])]
 
 
-def recover(world: SceneWorld, beams: Beams, label: int, mean_m: float, sigma_m: float, seed: int) -> Recovery:
+def recover_noise(world: SceneWorld, beams: Beams, label: int, mean_m: float, sigma_m: float, seed: int) -> Recovery:
     """Put noise on the returns of one label, calibrate on the log and on the scene without noise."""
     settings = VegetationSettings(labels=(label,), mean_m=mean_m, sigma_m=sigma_m, dual=True)
     log = world.with_vegetation(settings).fire(beams, seed)
@@ -128,7 +128,7 @@ def recover(world: SceneWorld, beams: Beams, label: int, mean_m: float, sigma_m:
 def overhead(world: SceneWorld, seed: int, rounds: int = ROUNDS) -> Cost:
     """Time one sweep of 64 lasers over 90 degrees; the three sensors take turns, and the best round of each counts."""
     sensor = Sensor.named("hdl-64e")
-    beams = ahead(sensor, 1)
+    beams = beams_ahead(sensor, 1)
     labels = (BUSH, GRASS)
     worlds: dict[str, SceneWorld] = {
         "depth": world,
@@ -148,7 +148,7 @@ def overhead(world: SceneWorld, seed: int, rounds: int = ROUNDS) -> Cost:
 
 
 def _found(each: Recovery) -> str:
-    return f"found {each.found.mean_m:.3f} and {each.found.sigma_m:.3f} m; {each.held:.1%} held back"
+    return f"found {each.found.mean_m:.3f} and {each.found.sigma_m:.3f} m; {each.clipped_share:.1%} held back"
 
 
 def _recovery_text(recoveries: Sequence[Recovery]) -> str:
@@ -164,7 +164,7 @@ def _recovery_text(recoveries: Sequence[Recovery]) -> str:
         part = each.found.measured
         put, found = f"{each.mean_m:g}, {each.sigma_m:g}", f"{each.found.mean_m:.3f}, {each.found.sigma_m:.3f}"
         figures = _figures(part.n, part.mean_m, part.variance_m2)
-        lines.append(f"| {NAMES[each.label]}, real | {figures} | {put} | {found} | {each.held:.1%} |")
+        lines.append(f"| {NAMES[each.label]}, real | {figures} | {put} | {found} | {each.clipped_share:.1%} |")
     for label, name in NAMES.items():  # the scene without noise is the same for all of a label
         part = next(each.found.simulated for each in recoveries if each.label == label)
         if part is not None:

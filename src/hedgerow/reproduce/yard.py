@@ -1,5 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The courtyard of the navigation experiment, what truly stands in it, and how much of it a sweep shows."""
+"""The courtyard of the navigation experiment, what truly stands in it, and how much of it a sweep shows.
+
+What stands in a cell is found from above: rays fall straight down on a fine raster, and the highest thing that one of
+them meets is the cell's. So it holds for any world, whatever it is made of.
+
+All sensors look from the same places, towards the goal: the differences between them are the sensors' own, not those of
+the paths they would drive.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,20 +27,17 @@ if TYPE_CHECKING:
     from hedgerow.scenes.site import Site
     from hedgerow.scenes.terrain import Terrain
 
-
-# The place of the navigation experiment (Goodin 2018 §3.5.1, the courtyard), and what truly stands in it.
-#
-# What stands in a cell is found from above: rays fall straight down on a fine raster, and the highest thing that one of
-# them meets is the cell's. So it holds for any world, whatever it is made of.
-
-
+BANDS_M = ((0, 10), (10, 25), (25, 50), (50, 100))
+"""Distances from the sensor: near, two middle ones, far [m]."""
+_APART_M = 15.0
+_CLEAR_M = 3.0
 _ABOVE_M = 100.0
 _RAYS_AT_ONCE = 1_000_000
 
 
 @dataclass(frozen=True)
 class Yard:
-    """A place to navigate in."""
+    """A place to navigate in (Goodin 2018 §3.5.1)."""
 
     name: str
     world: World
@@ -66,21 +70,21 @@ def courtyard() -> Yard:
     from hedgerow.scenes.site import load_site
 
     site = load_site("courtyard")
-    way_m = site.trajectories["drive"].position_m
-    (x0, y0, _), (x1, y1, _) = way_m[0].tolist(), way_m[-1].tolist()
+    path_m = site.trajectories["drive"].position_m
+    (x0, y0, _), (x1, y1, _) = path_m[0].tolist(), path_m[-1].tolist()
     return Yard(
         name=site.name,
         world=site.world(),
-        ground=_beyond_its_edge(site.terrain),
+        ground=_extended_ground(site.terrain),
         start_m=(x0, y0),
         goal_m=(x1, y1),
-        grass=_numbers(site, "grass"),
-        trees=_numbers(site, "leaves", "needles", "branch", "trunk"),
-        solid=_numbers(site, "trunk", "wall", "building", "fence"),
+        grass=_label_numbers(site, "grass"),
+        trees=_label_numbers(site, "leaves", "needles", "branch", "trunk"),
+        solid=_label_numbers(site, "trunk", "wall", "building", "fence"),
     )
 
 
-def look_down(yard: Yard, grid: CostGrid, rays_per_side: int = 6, min_height_m: float = 0.1) -> Truth:
+def map_truth(yard: Yard, grid: CostGrid, rays_per_side: int = 6, min_height_m: float = 0.1) -> Truth:
     """Find what stands in each cell of a grid, by `rays_per_side` squared rays falling into each.
 
     Grass counts from `min_height_m` up; a cell is grass if a ray met such grass and none met a tree.
@@ -102,7 +106,7 @@ def look_down(yard: Yard, grid: CostGrid, rays_per_side: int = 6, min_height_m: 
     return Truth(height_m, grass & ~tree, tree)
 
 
-def touching(yard: Yard, length_m: float = 2.8, width_m: float = 1.8) -> Callable[[Pose], bool]:
+def collision_check(yard: Yard, length_m: float = 2.8, width_m: float = 1.8) -> Callable[[Pose], bool]:
     """Return a function that tells whether a vehicle at T_map_base touches something solid, knee-high."""
     angle = np.arange(48) * 2 * np.pi / 48
     rays = np.column_stack([np.cos(angle), np.sin(angle), np.zeros(48)])
@@ -135,7 +139,7 @@ def _first_label(label: NDArray[np.uint16] | None, n: int) -> NDArray[np.uint16]
     return label if label.ndim == 1 else label[:, 0]
 
 
-def _beyond_its_edge(terrain: "Terrain") -> Ground:
+def _extended_ground(terrain: "Terrain") -> Ground:
     """Heights of a terrain that goes on level beyond its edge: the grid is wider than the courtyard."""
     x0, y0, x1, y1 = terrain.bounds_m
 
@@ -145,24 +149,12 @@ def _beyond_its_edge(terrain: "Terrain") -> Ground:
     return height_m
 
 
-def _numbers(site: "Site", *names: str) -> frozenset[int]:
+def _label_numbers(site: "Site", *names: str) -> frozenset[int]:
     return frozenset(site.labels[name] for name in names if name in site.labels)
 
 
-# How much of what truly stands in a yard one sweep of a sensor puts into the cost map, by distance.
-#
-# All sensors look from the same places, towards the goal: the differences are the sensors' own, not those of the ways
-# they would drive.
-
-
-BANDS_M = ((0, 10), (10, 25), (25, 50), (50, 100))
-"""Distances from the sensor: near, two middle ones, far [m]."""
-_APART_M = 15.0
-_CLEAR_M = 3.0
-
-
 @dataclass(frozen=True)
-class Seen:
+class SeenCells:
     """Cells ahead of the sensor and how many of them it saw; one number per band of distance."""
 
     n_grass: tuple[int, ...]
@@ -176,7 +168,7 @@ class Seen:
 
 
 def viewpoints(yard: Yard, truth: Truth, grid: CostGrid) -> list[Motion]:
-    """Return places every 15 m along the straight way, looking at the goal, with nothing tall within 3 m."""
+    """Return places every 15 m along the straight line, looking at the goal, with nothing tall within 3 m."""
     start, goal = np.asarray(yard.start_m), np.asarray(yard.goal_m)
     yaw_rad = float(np.arctan2(*(goal - start)[::-1]))
     length_m = float(np.hypot(*(goal - start)))
@@ -189,9 +181,9 @@ def viewpoints(yard: Yard, truth: Truth, grid: CostGrid) -> list[Motion]:
     return places
 
 
-def look_around(
+def count_seen(
     yard: Yard, sensor: Sensor, truth: Truth, places: list[Motion], settings: NavigationSettings, seed: int
-) -> Seen:
+) -> SeenCells:
     """Count what one sweep from each of the places sees."""
     counts = np.zeros((4, len(BANDS_M)), dtype=np.int64)
     middle_m = (np.asarray(yard.start_m) + yard.goal_m) / 2
@@ -211,7 +203,7 @@ def look_around(
         marks = (truth.grass, truth.grass & grass.known, tall, tall & (everything.cost() >= MAX_COST))
         for row, cells in enumerate(marks):
             counts[row] += np.bincount(band[cells], minlength=len(BANDS_M) + 1)[: len(BANDS_M)]
-    return Seen(*(tuple(row.tolist()) for row in counts))
+    return SeenCells(*(tuple(row.tolist()) for row in counts))
 
 
 def _bands(grid: CostGrid, place: Motion) -> NDArray[np.int64]:

@@ -15,7 +15,7 @@ from hedgerow.errors import InputError
 from hedgerow.frames import Trajectory
 from hedgerow.inputs import Kind, Place, open_log, open_place, require_kind
 from hedgerow.log import Log
-from hedgerow.metrics.inputs import require_same_beams, within
+from hedgerow.metrics.inputs import limit_ranges, require_same_beams
 from hedgerow.sensor import Sensor
 from hedgerow.simulate import Simulation, replay, require_same_map, simulate
 from hedgerow.world import LearnedWorld, World, load_world
@@ -233,7 +233,7 @@ class Stage:
 
 def _difference(name: str, real: Log, simulated: Log) -> NDArray[np.float64]:
     require_same_beams(name, real, simulated)
-    here, there = real.returns.first_m, within(simulated.returns.first_m, real)
+    here, there = real.returns.first_m, limit_ranges(simulated.returns.first_m, real)
     both = np.isfinite(here) & np.isfinite(there)
     error = np.full(len(real), np.nan)
     error[both] = there[both].astype(np.float64) - here[both]
