@@ -4,6 +4,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,8 +12,9 @@ from cli_runner import assert_refused, run
 from lane import lane_trajectory, lane_world
 
 import hedgerow as hr
+from hedgerow import cli
 from hedgerow.cli import app
-from hedgerow.cli.app import GROUPS
+from hedgerow.cli.app import VERBS
 from hedgerow.world import Triangles
 
 
@@ -26,8 +28,13 @@ def log_file(tmp_path):
 
 
 def test_every_command_has_one_place_in_the_help():
-    placed = [name for names in GROUPS.values() for name in names]
-    assert sorted(placed) == sorted(set(app) - {"-h"})
+    placed = [verb for verbs in VERBS.values() for verb in verbs]
+    assert sorted(placed) == sorted(set(app) - {"-h", "--help", "--version"})
+
+
+def test_every_verb_is_a_file_and_every_file_but_two_is_a_verb():
+    files = {path.stem for path in Path(cli.__file__).parent.glob("*.py")}
+    assert files - {"__init__", "app", "options"} == {verb for verbs in VERBS.values() for verb in verbs}
 
 
 def test_help_lists_the_commands_and_version_says_which():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command that shows logs and worlds in the browser: view."""
+"""hedgerow view: logs, worlds and scenes in the browser, until Ctrl-C."""
 
 import signal
 from contextlib import contextmanager
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from hedgerow.cli.app import app, out, settings_of
+from hedgerow.cli.app import app, out
+from hedgerow.cli.options import Flag, Seed, Settings, parse_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -31,9 +32,9 @@ def view(
     accumulate: int = 1,
     points: int = 2_000_000,
     points_moving: int = 250_000,
-    side_by_side: Annotated[bool, Parameter(negative=())] = False,
-    seed: int = 0,
-    settings: Annotated[list[str] | None, Parameter(name=["--set", "-s"], negative=())] = None,
+    side_by_side: Flag = False,
+    seed: Seed = 0,
+    settings: Settings = None,
 ) -> None:
     """Show logs, worlds and scenes in the browser, real and simulated over each other or side by side, until Ctrl-C.
 
@@ -61,11 +62,9 @@ def view(
         draw at most so many of them while the camera moves, 0 for all
     side_by_side
         start with the clouds beside each other
-    seed
-        for firing
     settings
-        what the logs do not say themselves, each NAME=VALUE: static=true, trajectory=poses.tum, scanner_m=[0,0,2];
-        hedgerow convert --formats lists them
+        set a parameter of the reader, where the logs do not say themselves: static=true, trajectory=poses.tum,
+        scanner_m=[0,0,2]; may be repeated; hedgerow convert --formats lists them
     """
     from hedgerow.base.progress import stage_bar
     from hedgerow.view.web.frame import APART_M, Choice
@@ -74,7 +73,7 @@ def view(
 
     choice = Choice(accumulate=accumulate, point_limit=points, moving_points=points_moving)
     choice.apart_m = APART_M if side_by_side else 0.0
-    quantity, options = _checked(choice, colour), settings_of(settings)
+    quantity, options = _checked(choice, colour), parse_settings(settings)
     server = start_server(host, port)  # a taken port is told before anything slow
     try:
         with stage_bar() as progress:
