@@ -16,7 +16,7 @@ from hedgerow.base.interrupt import Stop
 from hedgerow.cli import app
 from hedgerow.errors import SocketError
 from hedgerow.live.client import Client
-from hedgerow.live.points import points_of
+from hedgerow.live.points import make_points
 from hedgerow.live.publisher import Address, Publisher
 from hedgerow.live.stream import stream_drive
 
@@ -72,7 +72,7 @@ def test_what_is_streamed_recorded_and_fired_directly_is_the_same(tmp_path, worl
     assert hr.read_log(tmp_path / "a.parquet").equal(direct)
     assert last.equal(direct.select(sweep=1))
     [stamp_ns] = {int(last.beams.time_ns[0])} & set(clouds)  # the client may have come too late for the first
-    assert clouds[stamp_ns].points.tobytes() == points_of(sensor, last, stamp_ns).tobytes()
+    assert clouds[stamp_ns].points.tobytes() == make_points(sensor, last, stamp_ns).tobytes()
     assert re.fullmatch(r"sent 2 sweeps of vlp-16 in \d+\.\d s: .* sweeps/s, .* of real time, latency .*", said[1])
     assert said[2] == f"wrote {tmp_path / 'a.parquet'}"
 
@@ -94,9 +94,9 @@ def test_only_a_loop_takes_a_number_of_sweeps_of_its_own(world, sensor):
     with pytest.raises(hr.InputError, match=r"n_sweeps: 3 asked for, but the trajectory of 0\.25 s has room for 2"):
         hr.simulate(world, sensor, WAY, sweeps=3)
     simulation = hr.simulate(world, sensor, WAY)
-    for settings in ({"n_sweeps": 0, "loop": True}, {"n_sweeps": 1}):
+    for n_sweeps, loop in ((0, True), (1, False)):
         with pytest.raises(hr.InputError, match="n_sweeps: expected 1 or more, of a loop"):
-            stream_drive(simulation, address=Address(port=0), **settings)
+            stream_drive(simulation, address=Address(port=0), n_sweeps=n_sweeps, loop=loop)
 
 
 def test_a_busy_port_leaves_no_record(tmp_path, world, sensor):
@@ -163,7 +163,7 @@ def test_fire_live_ends_with_130_at_ctrl_c_and_keeps_the_whole_sweeps_of_its_rec
     sensor = hr.Sensor.named("vlp-16")
     assert len(log) == len(log.sweeps) * sensor.pulses_per_sweep
     [sweep] = [part for _, part in log.iter_sweeps() if part.beams.time_ns[0] == cloud.stamp_ns]
-    assert cloud.points.tobytes() == points_of(sensor, sweep, cloud.stamp_ns).tobytes()
+    assert cloud.points.tobytes() == make_points(sensor, sweep, cloud.stamp_ns).tobytes()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Ctrl-C of a child process is another matter on Windows")

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from hedgerow import Log, Pose, Returns, Sensor, Trajectory
-from hedgerow.live.points import points_of
+from hedgerow.live.points import make_points
 
 
 @pytest.mark.parametrize("name", ["vlp-16", "mid-360"])
@@ -37,7 +37,7 @@ def test_points_put_back_along_the_trajectory_are_those_of_the_log(world, sensor
     turn = Pose.from_xyz_rpy((2, 0.5, 1), (0.02, -0.01, 0.3))
     way = Trajectory.from_poses([0.0, 0.11], [Pose.from_xyz_rpy((0, 0, 1)), turn])
     log = world.fire(sensor.sweep_at(way, 0, 0), 5, sensor=sensor)
-    all_points = points_of(sensor, log, 0)
+    all_points = make_points(sensor, log, 0)
     assert len(all_points) == log.returns.hit.sum() > 1000
     points = all_points[::50]
     pulse = np.nonzero(log.returns.hit)[0][::50]
@@ -55,10 +55,10 @@ def test_misses_are_points_at_nan_and_second_returns_points_of_their_own(sensor)
     ranges = np.full((len(beams), 2), np.inf)
     ranges[:4] = [[5, 9], [7, np.inf], [np.inf, np.inf], [3, np.inf]]
     log = Log(beams, Returns.from_arrays(ranges=ranges))
-    points = points_of(sensor, log, 0)
+    points = make_points(sensor, log, 0)
     assert len(points) == 4 and np.isfinite(points["x"]).all()
     assert np.isnan(points["intensity"]).all()  # not known
-    points = points_of(sensor, log, 0, misses=True)
+    points = make_points(sensor, log, 0, misses=True)
     distance = np.linalg.norm(np.stack([points[name] for name in "xyz"], axis=1), axis=1)
     assert len(points) == len(beams) + 1
     assert np.allclose(distance[:5], [5, 9, 7, np.nan, 3], atol=0.1, equal_nan=True)  # a VLP-16 counts from 4 cm off

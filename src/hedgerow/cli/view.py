@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from hedgerow.view.web.colours import Quantity
     from hedgerow.view.web.frame import Choice
-    from hedgerow.view.web.session import Stage
+    from hedgerow.view.web.session import Session
 
 
 @app.command
@@ -67,22 +67,22 @@ def view(
         scanner_m=[0,0,2]; may be repeated; hedgerow convert --formats lists them
     """
     from hedgerow.base.progress import stage_bar
-    from hedgerow.view.web.frame import APART_M, Choice
+    from hedgerow.view.web.frame import SPACING_M, Choice
     from hedgerow.view.web.server import start_server, stop_server, url_of
-    from hedgerow.view.web.session import open_stage
+    from hedgerow.view.web.session import open_session
 
     choice = Choice(accumulate=accumulate, point_limit=points, moving_points=points_moving)
-    choice.apart_m = APART_M if side_by_side else 0.0
+    choice.spacing_m = SPACING_M if side_by_side else 0.0
     quantity, options = _checked(choice, colour), parse_settings(settings)
     server = start_server(host, port)  # a taken port is told before anything slow
     try:
         with stage_bar() as progress:
-            stage = open_stage(paths, seed, progress, options)
-        choice.quantity = quantity or ("layer" if stage.partners else "height")
-        choice.position = 0 if sweep is None else _position(stage, sweep)
+            session = open_session(paths, seed, progress, options)
+        choice.quantity = quantity or ("layer" if session.comparable else "height")
+        choice.position = 0 if sweep is None else _position(session, sweep)
         from hedgerow.view.web.viewer import Viewer
 
-        viewer = Viewer(server, stage, choice)
+        viewer = Viewer(server, session, choice)
         with _ended_by_ctrl_c(viewer.stop):
             out.print(f"open {url_of(server)} in a browser; Ctrl-C ends")
             if host == "0.0.0.0":
@@ -127,10 +127,10 @@ def _checked(choice: "Choice", colour: str | None) -> "Quantity | None":
     return None if colour is None else names[colour]
 
 
-def _position(stage: "Stage", sweep: int) -> int:
+def _position(session: "Session", sweep: int) -> int:
     from hedgerow.errors import InputError
 
-    numbers = stage.sweeps.tolist()
+    numbers = session.sweeps.tolist()
     if sweep not in numbers:
         there = f"{numbers[0]} to {numbers[-1]}" if numbers else "none, since no log is given"
         raise InputError(f"--sweep {sweep}", f"there is no such sweep; there are {there}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The returns of a sweep as a driver would send them.
+"""Points: the returns of a sweep as a driver would send them.
 
 Points are raw, as a lidar's driver sends them: each in the sensor's frame of its own instant, with its time beside it,
 so what listens has to undo the motion of the vehicle as it has to with a real sensor.
@@ -15,7 +15,7 @@ from hedgerow.log import Log
 from hedgerow.sensor import Sensor
 
 
-def points_of(sensor: Sensor, log: Log, start_ns: int, *, misses: bool = False) -> NDArray[Any]:
+def make_points(sensor: Sensor, log: Log, start_ns: int, *, misses: bool = False) -> NDArray[Any]:
     """Return the points of one sweep, made by `simulate` with a trajectory of the sensor, in the sensor's own frame.
 
     Args:
