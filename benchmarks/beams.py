@@ -8,7 +8,7 @@ import numpy as np
 import sites
 from measure import at_least, best_seconds
 
-from hedgerow import Log, Pose, Trajectory, read_log, write_log
+from hedgerow import Log, Pose, SceneWorld, Trajectory, read_log, simulate, write_log
 
 
 def drive():
@@ -20,6 +20,14 @@ def drive():
     )
     detail = f"{len(beams) / drive_s / 1e6:.0f} M beams/s"
     return at_least("Sensor.drive / fire", fire_s / drive_s, 1, detail)
+
+
+def main_loop():
+    """Aim, fire and assemble the log of one sweep, against firing beams that are there already."""
+    world, beams = SceneWorld(sites.gaussian_scene(), max_range_m=120.0), sites.drive(1)
+    simulation = simulate(world, sites.sensor(), Trajectory.line((-5, 0, 2), (5, 0, 2), 5.0), noise=False)
+    loop_s, fire_s = best_seconds(lambda: simulation.sweep(0), lambda: world.fire(beams))
+    return at_least("fire / a sweep of simulate", fire_s / loop_s, 0.8, f"{loop_s * 1e3:.1f} ms a sweep")
 
 
 def reading():
@@ -46,4 +54,5 @@ def reading():
 
 def results():
     yield drive()
+    yield main_loop()
     yield reading()

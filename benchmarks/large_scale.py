@@ -43,8 +43,7 @@ def record(path, n_sweeps):
     trajectory = hr.Trajectory.line((0, 0, 2.2), (LENGTH_M, 0, 2.2), LENGTH_M / (n_sweeps * sensor.sweep_s + 0.01))
     world, n_points = site(), 0
     with LogWriter(path) as writer:
-        for beams in sensor.drive_sweeps(trajectory, n_sweeps=n_sweeps):
-            log = world.fire(beams, seed=1, sensor=sensor)
+        for log in hr.simulate(world, sensor, trajectory, seed=1, sweeps=n_sweeps, noise=False):
             n_points += int(log.returns.hit.sum())
             writer.append(log)
     return n_points
