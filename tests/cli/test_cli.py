@@ -66,8 +66,8 @@ def test_info_describes_a_log(log_file):
 
 
 def test_info_describes_a_trajectory(tmp_path):
-    hr.write_trajectory(hr.Trajectory.line((0, 0, 0), (10, 0, 0), 2.0), tmp_path / "way.tum")
-    done = run("info", tmp_path / "way.tum")
+    hr.write_trajectory(hr.Trajectory.line((0, 0, 0), (10, 0, 0), 2.0), tmp_path / "poses.tum")
+    done = run("info", tmp_path / "poses.tum")
     assert done.returncode == 0
     assert "10.000 m" in done.stdout
 
@@ -195,7 +195,7 @@ def test_reproduce_lists_its_experiments_and_refuses_others(tmp_path):
 
 
 def test_tune_classifier_writes_parameters_that_learn_takes(lane_logs, tmp_path):
-    done = run("tune", "classifier", lane_logs / "train.parquet", "-o", tmp_path / "mine.toml", "--rounds", "1")
+    done = run("tune", "classifier", lane_logs / "train.parquet", "-o", tmp_path / "mine.toml", "--generations", "1")
     assert done.returncode == 0, done.stderr
     assert "volume_score" in (tmp_path / "mine.toml").read_text()
     tuned = ("--set", f"classifier={tmp_path / 'mine.toml'}")

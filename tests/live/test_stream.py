@@ -20,7 +20,7 @@ from hedgerow.live.points import make_points
 from hedgerow.live.publisher import Address, Publisher
 from hedgerow.live.stream import stream_drive
 
-WAY = hr.Trajectory.line((0, 0, 1), (1, 0, 1), 4.0)  # 0.25 s, room for two sweeps
+TRAJECTORY = hr.Trajectory.line((0, 0, 1), (1, 0, 1), 4.0)  # 0.25 s, room for two sweeps
 
 
 class Ready(hr.SceneWorld):
@@ -47,7 +47,7 @@ def streamed(world, sensor, seed=0, noise=None, **settings):
         told.set()
 
     def run():
-        simulation = hr.simulate(ready, sensor, WAY, seed=seed, noise=noise)
+        simulation = hr.simulate(ready, sensor, TRAJECTORY, seed=seed, noise=noise)
         done.append(stream_drive(simulation, address=Address(port=0), say=say, **settings))
 
     thread = threading.Thread(target=run)
@@ -68,7 +68,7 @@ def streamed(world, sensor, seed=0, noise=None, **settings):
 
 def test_what_is_streamed_recorded_and_fired_directly_is_the_same(tmp_path, world, sensor):
     last, clouds, said = streamed(world, sensor, seed=3, output=tmp_path / "a.parquet")
-    direct = hr.Log.concatenate(list(hr.simulate(world, sensor, WAY, seed=3)))
+    direct = hr.Log.concatenate(list(hr.simulate(world, sensor, TRAJECTORY, seed=3)))
     assert hr.read_log(tmp_path / "a.parquet").equal(direct)
     assert last.equal(direct.select(sweep=1))
     [stamp_ns] = {int(last.beams.time_ns[0])} & set(clouds)  # the client may have come too late for the first
@@ -80,7 +80,7 @@ def test_what_is_streamed_recorded_and_fired_directly_is_the_same(tmp_path, worl
 def test_a_loop_goes_over_the_way_again_while_time_and_pulses_count_on(tmp_path, world, sensor):
     streamed(world, sensor, loop=True, n_sweeps=5, noise=False, output=tmp_path / "a.parquet")
     log = hr.read_log(tmp_path / "a.parquet")
-    direct = hr.Log.concatenate(list(hr.simulate(world, sensor, WAY, noise=False)))
+    direct = hr.Log.concatenate(list(hr.simulate(world, sensor, TRAJECTORY, noise=False)))
     first, again = log.select(sweep=[0, 1]), log.select(sweep=[2, 3])
     assert log.sweeps.tolist() == [0, 1, 2, 3, 4]
     assert first.equal(direct)
@@ -92,8 +92,8 @@ def test_a_loop_goes_over_the_way_again_while_time_and_pulses_count_on(tmp_path,
 
 def test_only_a_loop_takes_a_number_of_sweeps_of_its_own(world, sensor):
     with pytest.raises(hr.InputError, match=r"n_sweeps: 3 asked for, but the trajectory of 0\.25 s has room for 2"):
-        hr.simulate(world, sensor, WAY, sweeps=3)
-    simulation = hr.simulate(world, sensor, WAY)
+        hr.simulate(world, sensor, TRAJECTORY, sweeps=3)
+    simulation = hr.simulate(world, sensor, TRAJECTORY)
     for n_sweeps, loop in ((0, True), (1, False)):
         with pytest.raises(hr.InputError, match="n_sweeps: expected 1 or more, of a loop"):
             stream_drive(simulation, address=Address(port=0), n_sweeps=n_sweeps, loop=loop)
@@ -102,7 +102,7 @@ def test_only_a_loop_takes_a_number_of_sweeps_of_its_own(world, sensor):
 def test_a_busy_port_leaves_no_record(tmp_path, world, sensor):
     with Publisher(Address(port=0), "x") as taken, pytest.raises(SocketError, match="cannot listen there"):
         port = int(taken.url.rpartition(":")[2])
-        stream_drive(hr.simulate(world, sensor, WAY), output=tmp_path / "a.parquet", address=Address(port=port))
+        stream_drive(hr.simulate(world, sensor, TRAJECTORY), output=tmp_path / "a.parquet", address=Address(port=port))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -204,7 +204,7 @@ def test_a_busy_port_and_an_absent_package_are_told_before_the_scene_is_built(
     [
         (["fire", "own.toml", "-o", "no/a.parquet"], "no/a.parquet: the folder no does not exist"),
         (["fire", "own.toml", "-o", "a.parquet", "--picture", "no/a.png"], "no/a.png: the folder no does not exist"),
-        (["fire", "own.toml", "--live", "--trajectory", "way.tum"], "its passes are here"),
+        (["fire", "own.toml", "--live", "--trajectory", "poses.tum"], "the scene has here"),
         (["serve", "own.toml", "--max-waiting", "0"], "max_waiting: expected at least 1"),
     ],
 )

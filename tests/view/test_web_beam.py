@@ -8,7 +8,7 @@ from sessions import WALL_X_M, bush_world, fan, session_of, wall_world
 
 from hedgerow import Log
 from hedgerow.errors import InputError
-from hedgerow.view.web.beam import STEP_M, BeamAt, find_interesting, inspect_beam, pick_beam, range_density
+from hedgerow.view.web.beam import STEP_M, BeamAt, choose_plot_span, inspect_beam, pick_beam, range_density
 from hedgerow.view.web.frame import Choice, make_frame
 from hedgerow.view.web.shapes import ELLIPSOID_SIGMAS, Ellipsoids, Mesh, ellipsoid_axes, make_shapes
 
@@ -36,7 +36,7 @@ def test_looking_at_a_beam_gathers_all_layers():
     assert_allclose([view.measured_m["log0"], view.measured_m["world"]], [10.0, 12.0], rtol=1e-6)
     assert view.log_density["world"] == world.log_likelihood(real.select(sweep=1)[50:51])[0]
     assert list(view.density) == ["world"]
-    low, high = find_interesting(view)
+    low, high = choose_plot_span(view)
     assert low == pytest.approx(9.0) and high == pytest.approx(13.0, abs=0.1)  # a metre around both
     with pytest.raises(InputError, match="beam 101: sweep 1 has 101 beams"):
         inspect_beam(session, BeamAt(sweep=1, row=101))

@@ -42,16 +42,16 @@ def test_a_thinned_cloud_keeps_its_near_points_in_every_slice():
 
 
 def test_a_coarse_cloud_is_spread_evenly_though_beams_crowd_near_the_sensor():
-    n, kept = 2**19, 2**15
+    n, n_left = 2**19, 2**15
     range_m = (2 / np.linspace(1, 0.05, n)).astype(np.float32)  # 2 to 40 m, the density falls with the squared range
     coarse = assign_octaves(hash_pulses(np.arange(n)), range_m) >= 4
-    assert np.count_nonzero(coarse) == kept
+    assert np.count_nonzero(coarse) == n_left
     # Exponential times with rates r^2: until tau, 1 - exp(-tau r^2) of those at r are drawn; tau is told by their sum.
     low, high, share = 1e-9, 1.0, np.ones(n)
     for _ in range(60):
         tau = (low * high) ** 0.5
         share = 1 - np.exp(-tau * range_m.astype(float) ** 2)
-        low, high = (tau, high) if share.sum() < kept else (low, tau)
+        low, high = (tau, high) if share.sum() < n_left else (low, tau)
     edges = [2, 5, 10, 15, 20, 25, 30, 40]
     counts, expected = np.histogram(range_m[coarse], edges)[0], np.histogram(range_m, edges, weights=share)[0]
     assert (np.abs(counts - expected) < 5 * np.sqrt(expected)).all()  # false alarm: under 1e-5

@@ -35,8 +35,8 @@ out = Console(highlight=False, markup=False, soft_wrap=True)
 
 def load_verbs() -> None:
     """Import every verb, which registers it with the app, and put it under its heading."""
-    for place, (title, verbs) in enumerate(VERBS.items()):
-        group = Group(title, sort_key=place)
+    for row, (title, verbs) in enumerate(VERBS.items()):
+        group = Group(title, sort_key=row)
         for verb in verbs:
             import_module(f"hedgerow.cli.{verb}")
             app[verb].group = (group,)

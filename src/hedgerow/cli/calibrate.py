@@ -49,7 +49,7 @@ def vegetation(
     scene
         at what the log's beams are fired: a learned world, a shipped scene or a scene file
     simulated
-        a simulated log of such a place, instead of a scene
+        a simulated log of such a scene, instead of the scene itself
     output
         write the settings to this TOML file
     window_deg
@@ -75,8 +75,8 @@ def vegetation(
         other = open_log(simulated, "calibrate")
     elif scene is not None:
         sensor = Sensor.of(recording)  # its wavelength, and the shape of its pulses
-        with stage_bar() as stages:
-            other = open_place(scene, "calibrate").open(sensor, progress=stages).world
+        with stage_bar() as steps:
+            other = open_place(scene, "calibrate").open(sensor, progress=steps).world
     with progress_bar("measuring", recording.n_beams) as progress:
         found = measure(
             recording,

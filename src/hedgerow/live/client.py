@@ -65,7 +65,7 @@ def encode_message(channel: int, payload: bytes) -> bytes:
 
 
 def decode_message(message: str | bytes) -> TopicMessage | dict[str, Any] | None:
-    """Take apart what the server sent; None for a binary message of another kind."""
+    """Decode what the server sent; None for a binary message of another kind."""
     if isinstance(message, str):
         return cast("dict[str, Any]", json.loads(message))
     if message[0] != _MESSAGE_DATA:
@@ -236,7 +236,7 @@ class Client(AbstractContextManager["Client"]):
             if "error" in answer:
                 raise InputError("request", answer["error"])
             if cloud is None or cloud.log_time_ns != answer["log_time_ns"]:
-                raise SocketError(f"{self._url}: a cloud was lost on the way; read faster, or ask again")
+                raise SocketError(f"{self._url}: a cloud was lost; read faster, or ask again")
             return answer, ros2_messages().read_cloud(cloud.payload)
 
     def _send(self, message: str | bytes) -> None:

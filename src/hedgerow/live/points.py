@@ -36,10 +36,10 @@ def make_points(sensor: Sensor, log: Log, start_ns: int, *, misses: bool = False
     pulse = np.nonzero(wanted)[0]
     along_m = range_m[wanted]
     along_m = np.where(np.isinf(along_m), np.float32(np.nan), along_m)
-    places = sensor.pattern.origin_m[rows][pulse] + along_m[:, None] * sensor.pattern.direction[rows][pulse]
+    points_m = sensor.pattern.origin_m[rows][pulse] + along_m[:, None] * sensor.pattern.direction[rows][pulse]
     intensity = log.returns.intensity
     return point_rows(
-        places,
+        points_m,
         log.beams.ring[pulse],
         (log.beams.time_ns[pulse] - start_ns) * 1e-9,
         np.nan if intensity is None else intensity.reshape(shape)[wanted],

@@ -58,7 +58,7 @@ _CHUNK = 400_000
 _ZENITH, _HORIZON = (np.array(each) ** 2.2 for each in ((0.30, 0.50, 0.85), (0.80, 0.88, 0.96)))
 _SUNLIGHT, _SKYLIGHT = (np.array(each) for each in ((1.75, 1.62, 1.38), (0.62, 0.70, 0.82)))
 _THROUGH = 0.3
-"""Share of the sunlight that thin things let shine through to the side that faces away from the sun."""
+"""Share of the sunlight that thin elements let shine through to the side that faces away from the sun."""
 _UNDER_LEAVES = 0.3
 """Share of the skylight that arrives, from leaf to leaf, where the sky itself is hidden."""
 _HAZE_M = 800.0
@@ -81,7 +81,7 @@ class Camera:
     """Angle from the left to the right edge of the picture."""
 
     def directions(self, column: Array, row: Array) -> Array:
-        """Return the (N, 3) unit directions of places in the picture, in pixels from its upper left corner."""
+        """Return the (N, 3) unit directions of points of the picture, in pixels from its upper left corner."""
         ahead = (self.look_at_m - self.eye_m) / np.linalg.norm(self.look_at_m - self.eye_m)
         right = np.cross(ahead, [0.0, 0.0, 1.0])
         if np.linalg.norm(right) < 1e-9:  # straight up or down: the picture's right is east
@@ -357,14 +357,14 @@ def choose_view(site: Site) -> tuple[Array, Array, float]:
     """Return where the camera is and what it looks at, (3,) each, map frame [m], and its angle [deg]."""
     view = site.file.view
     if view is not None:
-        return _above(site, view.eye_m), _above(site, view.look_at_m), view.fov_deg
+        return _above_ground(site, view.eye_m), _above_ground(site, view.look_at_m), view.fov_deg
     low_x, low_y, high_x, high_y = site.terrain.bounds_m
     size = max(high_x - low_x, high_y - low_y)
     middle = [(low_x + high_x) / 2, (low_y + high_y) / 2, 0.0]
-    return _above(site, [low_x - 0.1 * size, low_y - 0.1 * size, 0.35 * size]), _above(site, middle), 60.0
+    return _above_ground(site, [low_x - 0.1 * size, low_y - 0.1 * size, 0.35 * size]), _above_ground(site, middle), 60.0
 
 
-def _above(site: Site, place: list[float]) -> Array:
+def _above_ground(site: Site, xyz_m: list[float]) -> Array:
     low_x, low_y, high_x, high_y = site.terrain.bounds_m
-    x, y, z = place
+    x, y, z = xyz_m
     return np.array([x, y, z + float(site.terrain.height_m(np.clip(x, low_x, high_x), np.clip(y, low_y, high_y)))])

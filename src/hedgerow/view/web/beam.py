@@ -23,7 +23,7 @@ _NO_LIMIT_M = 200.0
 
 @dataclass(frozen=True)
 class BeamAt:
-    """Which beam: a sweep's number, the beam's place in it, and the layer."""
+    """Which beam: a sweep's number, the beam's row in it, and the layer."""
 
     sweep: int
     row: int
@@ -130,12 +130,12 @@ def _log_density(world: ElementWorld, beam: Log) -> float:
         return np.nan
 
 
-def find_interesting(view: BeamView, margin_m: float = 1.0) -> tuple[float, float]:
+def choose_plot_span(view: BeamView, margin_m: float = 1.0) -> tuple[float, float]:
     """Return the ranges between which to draw the densities: where they are not all but 0, and all measured ones."""
-    places = [value for value in view.measured_m.values() if np.isfinite(value)]
+    ranges_m = [value for value in view.measured_m.values() if np.isfinite(value)]
     for density in view.density.values():
         tall = density.range_m[density.density_per_m > 1e-3 * max(float(density.density_per_m.max()), 1e-12)]
-        places += [float(tall[0]), float(tall[-1])] if len(tall) else []
-    if not places:
+        ranges_m += [float(tall[0]), float(tall[-1])] if len(tall) else []
+    if not ranges_m:
         return 0.0, 10.0
-    return max(0.0, min(places) - margin_m), max(places) + margin_m
+    return max(0.0, min(ranges_m) - margin_m), max(ranges_m) + margin_m

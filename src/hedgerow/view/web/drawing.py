@@ -172,8 +172,8 @@ class Drawing:
         self._beam.append(self._lines("/beam/line", np.stack([start, end])[None], _WHITE, 2.5))
         for name, range_m in view.measured_m.items():
             if np.isfinite(range_m):
-                place = start + range_m * view.direction + shifts_m.get(name, np.zeros(3))
-                ball = self._scene.add_icosphere(f"/beam/{name}", radius=0.08, color=view.colour[name], position=place)
+                end_m = start + range_m * view.direction + shifts_m.get(name, np.zeros(3))
+                ball = self._scene.add_icosphere(f"/beam/{name}", radius=0.08, color=view.colour[name], position=end_m)
                 self._beam.append(ball)
 
     def _add_shape(self, name: str, shape: Shape, gaussians_as: GaussiansAs, point_size_m: float) -> Any:

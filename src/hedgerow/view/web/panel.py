@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hedgerow.base.figure import new_figure
 from hedgerow.errors import InputError
-from hedgerow.view.web.beam import SIGMA_M, BeamAt, BeamView, find_interesting
+from hedgerow.view.web.beam import SIGMA_M, BeamAt, BeamView, choose_plot_span
 from hedgerow.view.web.colours import QUANTITIES, TITLES, UNKNOWN, Legend, scale
 from hedgerow.view.web.drawing import GaussiansAs
 from hedgerow.view.web.frame import MOVING_POINTS, SPACING_M, Choice, Frame
@@ -225,7 +225,7 @@ def draw_density(view: BeamView) -> Picture:
     """Draw the range densities of a beam, with the first ranges that the layers measured."""
     figure = _new(3.0, 1.9)
     axes = figure.subplots()
-    low, high = find_interesting(view)
+    low, high = choose_plot_span(view)
     for name, density in view.density.items():
         part = (density.range_m >= low) & (density.range_m <= high)
         label = f"{name}: no return {density.no_return:.0%}"
