@@ -203,6 +203,11 @@ def test_tune_classifier_writes_parameters_that_learn_takes(lane_logs, tmp_path)
     assert done.returncode == 0, done.stderr
 
 
+def test_tune_takes_the_old_name_of_its_option_too():
+    _, bound, _ = app.parse_args(["tune", "classifier", "a.parquet", "-o", "b.toml", "--rounds", "3"])
+    assert bound.arguments["generations"] == 3
+
+
 def test_convert_goes_between_formats_and_says_what_it_wrote(log_file, tmp_path):
     done = run("convert", log_file, tmp_path / "drive.ply")
     assert done.returncode == 0, done.stderr

@@ -151,23 +151,23 @@ class Choice:
     """What the person chose; the panel writes it."""
 
     position: int = 0
-    """Of the slider: 0 is the first sweep there is."""
+    """Position of the slider; 0 is the first sweep."""
     accumulate: int = 1
-    """How many sweeps are shown together, the last one at the slider."""
+    """Number of sweeps that are shown together, the last one at the slider."""
     quantity: Quantity = "height"
-    """What colours mean."""
+    """What the colours mean."""
     hidden: set[int] = field(default_factory=set[int])
-    """Layers that are switched off."""
+    """Numbers of the layers that are switched off."""
     compared_with: int | None = None
-    """Layer that the first one is compared with; None if there is none."""
+    """Number of the layer that the first one is compared with; None if there is only one."""
     spacing_m: float = 0.0
-    """Each layer is moved so far aside of the one before; 0 shows them over each other."""
+    """Distance from each layer to the next, side by side; 0 shows them over each other."""
     point_limit: int = POINT_LIMIT
-    """No more points than this are drawn, of all clouds together."""
+    """Maximum number of points that are drawn, all clouds together."""
     moving_points: int = MOVING_POINTS
-    """At most so many of them are drawn while the camera moves, 0 for all."""
+    """Maximum number of points while the camera moves; 0 for all."""
     limits: dict[Quantity, Limits] = field(default_factory=dict[Quantity, Limits])
-    """Ends of the colour bars; a quantity that is missing gets its own when it is first shown, and keeps them."""
+    """Ends of the colour bar of each quantity; set when it is first shown, and fixed from then on."""
 
 
 @dataclass(frozen=True)
