@@ -36,8 +36,11 @@ def test_fire_writes_what_the_python_interface_gives(tmp_path, scene):
     assert "own: 14 triangles" in done.stdout
     sensor = Sensor.named("vlp-16")
     site = load_site(scene, wavelength_nm=sensor.config.beam.wavelength_nm)
-    beams = sensor.drive(site.trajectories["here"], n_sweeps=2)
-    assert hr.read_log(tmp_path / "out.parquet").equal(site.world().fire(beams, 3, sensor=sensor))
+    here, written = site.trajectories["here"], hr.read_log(tmp_path / "out.parquet")
+    simulation = hr.simulate(site.world(), sensor, here, seed=3, sweeps=2, noise=False)
+    assert written.equal(hr.Log.concatenate(list(simulation)))
+    fired = site.world().fire(sensor.drive(here, n_sweeps=2), 3, sensor=sensor)  # knows of no trajectory to note down
+    assert written.beams.equal(fired.beams) and written.returns.equal(fired.returns)
 
 
 def test_fire_takes_settings_modes_files_and_draws(tmp_path, scene):
@@ -115,7 +118,9 @@ def test_fire_refuses_in_one_sentence_and_writes_nothing(tmp_path, scene, more, 
 
 
 def test_fire_of_an_unknown_scene_exits_with_2():
-    assert_refused(run("fire", "moon", "-o", "out.parquet"), "'moon' is no file and no shipped scene")
+    assert_refused(
+        run("fire", "moon", "-o", "out.parquet"), "moon: no such file or folder, nor the name of a scene or sensor"
+    )
 
 
 def test_scenes_are_listed_shown_and_drawn(tmp_path, scene):
