@@ -54,9 +54,9 @@ def held(site, sensor):
             heard.extend(len(cloud.points) for cloud in client.clouds())
 
     threading.Thread(target=listen).start()
-    way = Trajectory.line((-5, 0, 2), (5, 0, 2), 2.0)
+    trajectory = Trajectory.line((-5, 0, 2), (5, 0, 2), 2.0)
     _, pace = stream_drive(
-        simulate(site, sensor, way, sweeps=STREAMED, noise=False), address=Address(port=0), say=said.put
+        simulate(site, sensor, trajectory, sweeps=STREAMED, noise=False), address=Address(port=0), say=said.put
     )
     return pace
 

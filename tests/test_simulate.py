@@ -10,14 +10,14 @@ from small_scenes import small_scene
 import hedgerow as hr
 from hedgerow.cli import app
 from hedgerow.live.client import Client
-from hedgerow.live.points import points_of
+from hedgerow.live.points import make_points
 from hedgerow.live.publisher import Address
 from hedgerow.live.server import SweepServer
 from hedgerow.live.stream import stream_drive
 from hedgerow.scenes.site import load_site
 from hedgerow.sensor.drive import Aim
 from hedgerow.simulate import fire_sweep
-from hedgerow.view.web.session import open_stage
+from hedgerow.view.web.session import open_session
 from hedgerow.world.elements import Gaussians
 
 SENSOR = "vlp-16"
@@ -63,7 +63,7 @@ def test_the_live_stream_records_the_same_bytes(simulation, tmp_path):
 
 
 def test_the_viewer_shows_the_same_bytes(simulation, scene_file):
-    shown = open_stage([scene_file], seed=5).sweep(0, 1)
+    shown = open_session([scene_file], seed=5).sweep(0, 1)
     assert shown is not None and same(shown, simulation.sweep(1))
 
 
@@ -77,7 +77,7 @@ def test_the_server_answers_with_the_same_points(simulation):
     direct = fire_sweep(simulation.world, sensor, standing, 1, start_ns, seed=5)
     with SweepServer(simulation.world, sensor, Address(port=0)) as server, Client(server.url) as client:
         answer = client.sweep(trajectory.pose_at(start_ns), end=end, stamp_ns=start_ns, seed=5, number=1)
-    assert answer.points.tobytes() == points_of(sensor, direct, start_ns).tobytes()
+    assert answer.points.tobytes() == make_points(sensor, direct, start_ns).tobytes()
 
 
 def test_replaying_a_simulation_without_noise_gives_the_same_returns(simulation):
@@ -123,8 +123,8 @@ def test_a_mid_360_never_repeats_its_pattern(path, scene_file):
             sweeps = list(hr.simulate(world, sensor, standing, at_s=[0.0, 0.1, 0.25]))
         case "viewer":
             other = small_scene(scene_file.with_name("livox.toml"), sensor="mid-360")
-            stage = open_stage([other])
-            sweeps = [stage.sweep(0, number) for number in range(3)]
+            session = open_session([other])
+            sweeps = [session.layers[0].read(number) for number in range(3)]
         case "serve":
             sweeps = [fire_sweep(world, sensor, standing, number, 0) for number in range(3)]
         case "looped":

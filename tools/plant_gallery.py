@@ -15,7 +15,7 @@ from hedgerow.base.atomic import atomic_file
 from hedgerow.scenes.mesh import MeshPart, count_triangles
 from hedgerow.scenes.plants import PLANTS
 from hedgerow.scenes.terrain import Terrain
-from hedgerow.view.render import named_colours, picture
+from hedgerow.view.render import named_colours, render_picture
 from hedgerow.world import Scene
 
 NAMES = ("grass", "shrub", "leaves", "needles", "vegetation", "trunk", "branch", "ground", "road")
@@ -54,7 +54,7 @@ def portrait(name: str, values: dict, width_px: int, height_px: int, samples: in
     eye = middle + away * np.array([-0.85, -0.5, 0.22])
     scene = scene_of(*parts, *Terrain.flat((3000, 3000)).parts())
     size = {"width_px": width_px, "height_px": height_px, "fov_deg": fov_deg}
-    return picture(scene, eye, middle, **size, colours=COLOURS, samples=samples)
+    return render_picture(scene, eye, middle, **size, colours=COLOURS, samples=samples)
 
 
 def meadow(width_px: int, height_px: int, samples: int):
@@ -75,7 +75,7 @@ def meadow(width_px: int, height_px: int, samples: int):
         scene.place(plant, upright(ground, x, y, rng))
     print(f"meadow: {scene.n_elements:,} triangles, copies counted")
     eye = (-34.0, 3 * np.sin(-34 / 14) - 1.0, float(ground.height_m(-34, -4)) + 2.4)
-    return picture(
+    return render_picture(
         scene, eye, (0, 0, 0.6), width_px=width_px, height_px=height_px, fov_deg=62,
         colours=COLOURS, samples=samples, sun_azimuth_deg=120,
     )  # fmt: skip

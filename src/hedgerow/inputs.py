@@ -190,7 +190,14 @@ def open_place(
     """
     from hedgerow.scenes.site import open_scene
 
-    if require_kind(given, PLACES, verb) == "scene":
+    try:
+        kind = require_kind(given, PLACES, verb)
+    except FileError:
+        if not Path(given).is_dir():
+            raise
+        # Not what a folder of logs would have to hold.
+        raise FileError(f"{given}: no learned world (it has no world.toml), and no scene file (.toml)") from None
+    if kind == "scene":
         return Place(str(given), open_scene(given, changes), seed)
     if changes or seed is not None:
         raise InputError("--set, --scene-seed", f"only for scenes, and {given} is a learned world")

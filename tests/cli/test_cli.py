@@ -4,6 +4,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,8 +12,9 @@ from cli_runner import assert_refused, run
 from lane import lane_trajectory, lane_world
 
 import hedgerow as hr
+from hedgerow import cli
 from hedgerow.cli import app
-from hedgerow.cli.app import GROUPS
+from hedgerow.cli.app import VERBS
 from hedgerow.world import Triangles
 
 
@@ -26,8 +28,13 @@ def log_file(tmp_path):
 
 
 def test_every_command_has_one_place_in_the_help():
-    placed = [name for names in GROUPS.values() for name in names]
-    assert sorted(placed) == sorted(set(app) - {"-h"})
+    placed = [verb for verbs in VERBS.values() for verb in verbs]
+    assert sorted(placed) == sorted(set(app) - {"-h", "--help", "--version"})
+
+
+def test_every_verb_is_a_file_and_every_file_but_two_is_a_verb():
+    files = {path.stem for path in Path(cli.__file__).parent.glob("*.py")}
+    assert files - {"__init__", "app", "options"} == {verb for verbs in VERBS.values() for verb in verbs}
 
 
 def test_help_lists_the_commands_and_version_says_which():
@@ -59,8 +66,8 @@ def test_info_describes_a_log(log_file):
 
 
 def test_info_describes_a_trajectory(tmp_path):
-    hr.write_trajectory(hr.Trajectory.line((0, 0, 0), (10, 0, 0), 2.0), tmp_path / "way.tum")
-    done = run("info", tmp_path / "way.tum")
+    hr.write_trajectory(hr.Trajectory.line((0, 0, 0), (10, 0, 0), 2.0), tmp_path / "poses.tum")
+    done = run("info", tmp_path / "poses.tum")
     assert done.returncode == 0
     assert "10.000 m" in done.stdout
 
@@ -188,12 +195,17 @@ def test_reproduce_lists_its_experiments_and_refuses_others(tmp_path):
 
 
 def test_tune_classifier_writes_parameters_that_learn_takes(lane_logs, tmp_path):
-    done = run("tune", "classifier", lane_logs / "train.parquet", "-o", tmp_path / "mine.toml", "--rounds", "1")
+    done = run("tune", "classifier", lane_logs / "train.parquet", "-o", tmp_path / "mine.toml", "--generations", "1")
     assert done.returncode == 0, done.stderr
     assert "volume_score" in (tmp_path / "mine.toml").read_text()
     tuned = ("--set", f"classifier={tmp_path / 'mine.toml'}")
     done = run("learn", lane_logs / "train.parquet", "-o", tmp_path / "site.world", "--model", "hybrid", *tuned)
     assert done.returncode == 0, done.stderr
+
+
+def test_tune_takes_the_old_name_of_its_option_too():
+    _, bound, _ = app.parse_args(["tune", "classifier", "a.parquet", "-o", "b.toml", "--rounds", "3"])
+    assert bound.arguments["generations"] == 3
 
 
 def test_convert_goes_between_formats_and_says_what_it_wrote(log_file, tmp_path):

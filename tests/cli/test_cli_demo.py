@@ -36,11 +36,11 @@ def test_demo_tells_the_whole_story(told):
     assert first.sensor == "hdl-64e"
     assert 0.3 < first.returns.hit.mean() < 0.99  # ground and plants below, sky above
     aside = np.linalg.norm(second.beams.origin_m[0] - first.beams.origin_m[0])
-    assert aside == pytest.approx(0.6, abs=0.2)  # along a curved trail both begin at the same way, not time
+    assert aside == pytest.approx(0.6, abs=0.2)  # along a curved trail both begin at the same distance, not time
     assert hr.load_world(folder / "trail.world").fire(first.beams[:10]).sensor == ""
-    way = hr.read_trajectory(folder / "second.tum")
-    np.testing.assert_allclose(way.at(0)[0][0], second.beams.origin_m[0], atol=1e-6)
-    assert way.length_m == pytest.approx(60, abs=5)
+    trajectory = hr.read_trajectory(folder / "second.tum")
+    np.testing.assert_allclose(trajectory.at(0)[0][0], second.beams.origin_m[0], atol=1e-6)
+    assert trajectory.length_m == pytest.approx(60, abs=5)
     assert (folder / "trail.png").stat().st_size > 100_000
 
 

@@ -36,13 +36,16 @@ def test_fire_writes_what_the_python_interface_gives(tmp_path, scene):
     assert "own: 14 triangles" in done.stdout
     sensor = Sensor.named("vlp-16")
     site = load_site(scene, wavelength_nm=sensor.config.beam.wavelength_nm)
-    beams = sensor.drive(site.trajectories["here"], n_sweeps=2)
-    assert hr.read_log(tmp_path / "out.parquet").equal(site.world().fire(beams, 3, sensor=sensor))
+    here, written = site.trajectories["here"], hr.read_log(tmp_path / "out.parquet")
+    simulation = hr.simulate(site.world(), sensor, here, seed=3, sweeps=2, noise=False)
+    assert written.equal(hr.Log.concatenate(list(simulation)))
+    fired = site.world().fire(sensor.drive(here, n_sweeps=2), 3, sensor=sensor)  # knows of no trajectory to note down
+    assert written.beams.equal(fired.beams) and written.returns.equal(fired.returns)
 
 
 def test_fire_takes_settings_modes_files_and_draws(tmp_path, scene):
-    hr.write_trajectory(hr.Trajectory.line((0, 0, 2), (4, 0, 2), 4.0), tmp_path / "way.tum")
-    words = ["fire", scene, "-o", "out.parquet", "--sensor", "vlp-32c", "--trajectory", "way.tum", "--sweeps", 1]
+    hr.write_trajectory(hr.Trajectory.line((0, 0, 2), (4, 0, 2), 4.0), tmp_path / "poses.tum")
+    words = ["fire", scene, "-o", "out.parquet", "--sensor", "vlp-32c", "--trajectory", "poses.tum", "--sweeps", 1]
     words += ["--mode", "strongest+last", "--sub-rays", 5, "--set", "crate_m=5", "--picture", "a.png"]
     done = run(*words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -72,14 +75,14 @@ def test_fire_goes_through_a_learned_world_too(tmp_path):
     wall = np.stack(np.meshgrid([8.0], np.linspace(-4, 4, 40), np.linspace(0, 4, 20)), axis=-1).reshape(-1, 3)
     world = LearnedWorld(Gaussians.plain(wall, np.tile(np.eye(3) * 0.01, (len(wall), 1, 1))), kind="voxel")
     world.save(tmp_path / "wall.world")
-    hr.write_trajectory(hr.Trajectory.line((0, 0, 2), (4, 0, 2), 4.0), tmp_path / "way.tum")
-    words = ["fire", "wall.world", "-o", "out.log", "--trajectory", "way.tum", "--sweeps", 1]
+    hr.write_trajectory(hr.Trajectory.line((0, 0, 2), (4, 0, 2), 4.0), tmp_path / "poses.tum")
+    words = ["fire", "wall.world", "-o", "out.log", "--trajectory", "poses.tum", "--sweeps", 1]
     assert_refused(run(*words, cwd=tmp_path), "--sensor: a learned world names none")
     done = run(*words, "--sensor", "vlp-16", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     sensor = hr.Sensor.named("vlp-16")
     exact = hr.load_world(tmp_path / "wall.world").fire(
-        sensor.drive(hr.read_trajectory(tmp_path / "way.tum"), n_sweeps=1), sensor=sensor
+        sensor.drive(hr.read_trajectory(tmp_path / "poses.tum"), n_sweeps=1), sensor=sensor
     )
     assert exact.returns.hit.any()
     # It was learned with the noise of a sensor: no more of it, unless that is asked for.
@@ -101,7 +104,7 @@ def test_fire_goes_through_a_learned_world_too(tmp_path):
         (["--sensor", "hdl-65e"], "did you mean hdl-64e"),
         (
             ["--trajectory", "there"],
-            "--trajectory there: give a pass of the scene or a file of poses; its passes are h",
+            "--trajectory there: give a trajectory of the scene or a file of poses; the scene has h",
         ),
         (["--sweeps", "99"], "n_sweeps: 99 asked for"),
     ],
@@ -115,7 +118,9 @@ def test_fire_refuses_in_one_sentence_and_writes_nothing(tmp_path, scene, more, 
 
 
 def test_fire_of_an_unknown_scene_exits_with_2():
-    assert_refused(run("fire", "moon", "-o", "out.parquet"), "'moon' is no file and no shipped scene")
+    assert_refused(
+        run("fire", "moon", "-o", "out.parquet"), "moon: no such file or folder, nor the name of a scene or sensor"
+    )
 
 
 def test_scenes_are_listed_shown_and_drawn(tmp_path, scene):

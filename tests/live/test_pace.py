@@ -38,7 +38,7 @@ def test_a_quick_simulation_sends_each_sweep_when_the_sensor_ends_it():
     pacer, clock, sent_s = run([0.03] * 20)
     assert sent_s == pytest.approx([0.1 * (k + 1) for k in range(20)])
     assert clock.slept_s == pytest.approx([0.07] * 20)
-    held = pacer.held()
+    held = pacer.report()
     assert (held.n_sweeps, held.share) == (20, pytest.approx(1))
     assert held.latency_s == pytest.approx(0, abs=1e-9)  # sums of 0.1
     assert held.text().startswith("10.00 sweeps/s, 100.0% of real time, latency 0.0 ms")
@@ -48,7 +48,7 @@ def test_a_slow_simulation_never_sleeps_and_says_what_share_it_holds():
     pacer, clock, sent_s = run([0.25] * 8)
     assert clock.slept_s == []
     assert sent_s == pytest.approx([0.25 * (k + 1) for k in range(8)])  # none is left out
-    held = pacer.held()
+    held = pacer.report()
     assert held.share == pytest.approx(0.4)
     assert held.latency_s == pytest.approx(0.15 * 4.5)  # late by 0.15, 0.30, ... 1.20
     assert "4.00 sweeps/s, 40.0% of real time" in held.text()
@@ -57,24 +57,24 @@ def test_a_slow_simulation_never_sleeps_and_says_what_share_it_holds():
 def test_after_one_delay_it_catches_up():
     pacer, _, sent_s = run([0.02, 0.38, *[0.02] * 6])
     assert sent_s == pytest.approx([0.1, 0.48, 0.5, 0.52, 0.54, 0.6, 0.7, 0.8])
-    assert pacer.held().share == pytest.approx(1)
-    assert pacer.held().latency_95_s == pytest.approx(0.28 - 0.35 * 0.08)  # 0.28 and 0.20 are the two worst of eight
+    assert pacer.report().share == pytest.approx(1)
+    assert pacer.report().latency_95_s == pytest.approx(0.28 - 0.35 * 0.08)  # 0.28 and 0.20 are the two worst of eight
 
 
 def test_the_pace_of_late_is_that_since_it_was_last_told():
     pacer, clock, _ = run([0.02] * 4)
-    assert pacer.held_lately(1.0) is None
-    just_before = pacer.held_lately(0.4 - 1e-9)
+    assert pacer.report_latest(1.0) is None
+    just_before = pacer.report_latest(0.4 - 1e-9)
     assert just_before is not None and just_before.n_sweeps == 4
-    assert pacer.held_lately(0.0) is None  # nothing was sent since
+    assert pacer.report_latest(0.0) is None  # nothing was sent since
     for _ in range(3):
         clock.now_s += 0.5
         pacer.wait()
         pacer.sent()
-    lately = pacer.held_lately(1.0)
+    lately = pacer.report_latest(1.0)
     assert lately is not None
     assert (lately.n_sweeps, lately.share) == (3, pytest.approx(0.2))
-    assert pacer.held().n_sweeps == 7
+    assert pacer.report().n_sweeps == 7
 
 
 def test_an_inbox_keeps_the_order_and_drops_the_oldest_when_full():

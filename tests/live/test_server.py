@@ -20,7 +20,7 @@ from hedgerow.io.ros.messages import POINT_CLOUD2, POSE_STAMPED, TF_MESSAGE
 from hedgerow.live import client as protocol
 from hedgerow.live import publisher as packages
 from hedgerow.live.client import Client
-from hedgerow.live.points import points_of
+from hedgerow.live.points import make_points
 from hedgerow.live.publisher import Address, Publisher, encode_transform
 from hedgerow.live.server import SweepServer
 
@@ -61,19 +61,19 @@ def opened(url):
 def raw_request(url, messages, *, topic="/pose", encoding="json", schema="x", heard=lambda lines: None):
     """Publish messages by hand; return what comes on /answers, a line for each, and the last cloud."""
     with opened(url) as (ws, channels):
-        ws.send(protocol.subscribe({channels["/answers"]["id"]: 1, channels["/points"]["id"]: 2}))
-        ws.send(protocol.advertise(3, topic, encoding, schema))
+        ws.send(protocol.encode_subscription({channels["/answers"]["id"]: 1, channels["/points"]["id"]: 2}))
+        ws.send(protocol.encode_advertisement(3, topic, encoding, schema))
         n = 0
         for message in messages:
-            ws.send(protocol.publish(3, message))
+            ws.send(protocol.encode_message(3, message))
             n += 1
         lines, cloud = [], None
         while len(lines) < n:
-            data = protocol.parse(ws.recv(timeout=10))
-            if isinstance(data, protocol.Data) and data.subscription == 1:
+            data = protocol.decode_message(ws.recv(timeout=10))
+            if isinstance(data, protocol.TopicMessage) and data.subscription == 1:
                 lines.append(json.loads(data.payload))
                 heard(lines)
-            elif isinstance(data, protocol.Data):
+            elif isinstance(data, protocol.TopicMessage):
                 cloud = packages.ros2_messages().read_cloud(data.payload)
         return lines, cloud
 
@@ -86,19 +86,19 @@ def test_channels_say_what_they_carry_and_tf_where_the_sensor_is(server, client)
         assert kinds == {"/points": ("cdr", POINT_CLOUD2), "/tf": ("cdr", TF_MESSAGE)}
         assert channels["/points"]["schemaEncoding"] == "ros2msg"
         assert channels["/points"]["schema"] == packages.ros2_messages().definition(POINT_CLOUD2)
-        ws.send(protocol.subscribe({channels["/tf"]["id"]: 4}))
+        ws.send(protocol.encode_subscription({channels["/tf"]["id"]: 4}))
         ws.ping().wait(10)  # the subscription is in force
         client.sweep(HERE, end=THERE, stamp_ns=5)
         data = None
-        while not isinstance(data, protocol.Data):
-            data = protocol.parse(ws.recv(timeout=10))
+        while not isinstance(data, protocol.TopicMessage):
+            data = protocol.decode_message(ws.recv(timeout=10))
     assert data.payload == encode_transform(HERE, 5)
 
 
 def test_a_sweep_over_the_socket_is_that_of_a_direct_fire(world, sensor, client):
     sweep = client.sweep(HERE, end=THERE, seed=11, number=3, stamp_ns=5_000_000_007)
     log = direct(world, sensor, HERE, THERE, seed=11, number=3, stamp_ns=5_000_000_007)
-    assert sweep.points.tobytes() == points_of(sensor, log, 5_000_000_007).tobytes()
+    assert sweep.points.tobytes() == make_points(sensor, log, 5_000_000_007).tobytes()
     assert (sweep.cloud.stamp_ns, sweep.cloud.frame_id) == (5_000_000_007, "lidar")
     assert (sweep.sensor, sweep.seed, sweep.number) == ("vlp-16", 11, 3)
     assert len(sweep.points) > 1000
@@ -133,7 +133,7 @@ def test_a_learned_world_has_its_noise_and_gets_more_only_when_asked_for(world, 
         sweep = client.sweep(HERE, seed=2)
     log = direct(world, sensor, HERE, HERE, seed=2)
     log = sensor.degrade(log, 2) if noise else log
-    assert sweep.points.tobytes() == points_of(sensor, log, 0).tobytes()
+    assert sweep.points.tobytes() == make_points(sensor, log, 0).tobytes()
 
 
 def test_a_ros_pose_is_answered_with_its_stamp(server, world, sensor):
@@ -143,7 +143,7 @@ def test_a_ros_pose_is_answered_with_its_stamp(server, world, sensor):
     assert cloud is not None
     assert cloud.stamp_ns == line["stamp_ns"] == 9_000_000_001
     log = direct(world, sensor, HERE, HERE, stamp_ns=9_000_000_001)
-    assert cloud.points.tobytes() == points_of(sensor, log, 9_000_000_001).tobytes()
+    assert cloud.points.tobytes() == make_points(sensor, log, 9_000_000_001).tobytes()
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,11 @@ from hedgerow.base.interrupt import InterruptGuard
 from hedgerow.cli import app
 from hedgerow.errors import SocketError
 from hedgerow.live.client import Client
-from hedgerow.live.points import points_of
+from hedgerow.live.points import make_points
 from hedgerow.live.publisher import Address, Publisher
 from hedgerow.live.stream import stream_drive
 
-WAY = hr.Trajectory.line((0, 0, 1), (1, 0, 1), 4.0)  # 0.25 s, room for two sweeps
+TRAJECTORY = hr.Trajectory.line((0, 0, 1), (1, 0, 1), 4.0)  # 0.25 s, room for two sweeps
 
 
 class Ready(hr.SceneWorld):
@@ -47,7 +47,7 @@ def streamed(world, sensor, seed=0, noise=None, **settings):
         told.set()
 
     def run():
-        simulation = hr.simulate(ready, sensor, WAY, seed=seed, noise=noise)
+        simulation = hr.simulate(ready, sensor, TRAJECTORY, seed=seed, noise=noise)
         done.append(stream_drive(simulation, address=Address(port=0), say=say, **settings))
 
     thread = threading.Thread(target=run)
@@ -68,11 +68,11 @@ def streamed(world, sensor, seed=0, noise=None, **settings):
 
 def test_what_is_streamed_recorded_and_fired_directly_is_the_same(tmp_path, world, sensor):
     last, clouds, said = streamed(world, sensor, seed=3, output=tmp_path / "a.parquet")
-    direct = hr.Log.concatenate(list(hr.simulate(world, sensor, WAY, seed=3)))
+    direct = hr.Log.concatenate(list(hr.simulate(world, sensor, TRAJECTORY, seed=3)))
     assert hr.read_log(tmp_path / "a.parquet").equal(direct)
     assert last.equal(direct.select(sweep=1))
     [stamp_ns] = {int(last.beams.time_ns[0])} & set(clouds)  # the client may have come too late for the first
-    assert clouds[stamp_ns].points.tobytes() == points_of(sensor, last, stamp_ns).tobytes()
+    assert clouds[stamp_ns].points.tobytes() == make_points(sensor, last, stamp_ns).tobytes()
     assert re.fullmatch(r"sent 2 sweeps of vlp-16 in \d+\.\d s: .* sweeps/s, .* of real time, latency .*", said[1])
     assert said[2] == f"wrote {tmp_path / 'a.parquet'}"
 
@@ -80,7 +80,7 @@ def test_what_is_streamed_recorded_and_fired_directly_is_the_same(tmp_path, worl
 def test_a_loop_goes_over_the_way_again_while_time_and_pulses_count_on(tmp_path, world, sensor):
     streamed(world, sensor, loop=True, n_sweeps=5, noise=False, output=tmp_path / "a.parquet")
     log = hr.read_log(tmp_path / "a.parquet")
-    direct = hr.Log.concatenate(list(hr.simulate(world, sensor, WAY, noise=False)))
+    direct = hr.Log.concatenate(list(hr.simulate(world, sensor, TRAJECTORY, noise=False)))
     first, again = log.select(sweep=[0, 1]), log.select(sweep=[2, 3])
     assert log.sweeps.tolist() == [0, 1, 2, 3, 4]
     assert first.equal(direct)
@@ -92,17 +92,17 @@ def test_a_loop_goes_over_the_way_again_while_time_and_pulses_count_on(tmp_path,
 
 def test_only_a_loop_takes_a_number_of_sweeps_of_its_own(world, sensor):
     with pytest.raises(hr.InputError, match=r"n_sweeps: 3 asked for, but the trajectory of 0\.25 s has room for 2"):
-        hr.simulate(world, sensor, WAY, sweeps=3)
-    simulation = hr.simulate(world, sensor, WAY)
-    for settings in ({"n_sweeps": 0, "loop": True}, {"n_sweeps": 1}):
+        hr.simulate(world, sensor, TRAJECTORY, sweeps=3)
+    simulation = hr.simulate(world, sensor, TRAJECTORY)
+    for n_sweeps, loop in ((0, True), (1, False)):
         with pytest.raises(hr.InputError, match="n_sweeps: expected 1 or more, of a loop"):
-            stream_drive(simulation, address=Address(port=0), **settings)
+            stream_drive(simulation, address=Address(port=0), n_sweeps=n_sweeps, loop=loop)
 
 
 def test_a_busy_port_leaves_no_record(tmp_path, world, sensor):
     with Publisher(Address(port=0), "x") as taken, pytest.raises(SocketError, match="cannot listen there"):
         port = int(taken.url.rpartition(":")[2])
-        stream_drive(hr.simulate(world, sensor, WAY), output=tmp_path / "a.parquet", address=Address(port=port))
+        stream_drive(hr.simulate(world, sensor, TRAJECTORY), output=tmp_path / "a.parquet", address=Address(port=port))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -163,7 +163,7 @@ def test_fire_live_ends_with_130_at_ctrl_c_and_keeps_the_whole_sweeps_of_its_rec
     sensor = hr.Sensor.named("vlp-16")
     assert len(log) == len(log.sweeps) * sensor.pulses_per_sweep
     [sweep] = [part for _, part in log.iter_sweeps() if part.beams.time_ns[0] == cloud.stamp_ns]
-    assert cloud.points.tobytes() == points_of(sensor, sweep, cloud.stamp_ns).tobytes()
+    assert cloud.points.tobytes() == make_points(sensor, sweep, cloud.stamp_ns).tobytes()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Ctrl-C of a child process is another matter on Windows")
@@ -204,7 +204,7 @@ def test_a_busy_port_and_an_absent_package_are_told_before_the_scene_is_built(
     [
         (["fire", "own.toml", "-o", "no/a.parquet"], "no/a.parquet: the folder no does not exist"),
         (["fire", "own.toml", "-o", "a.parquet", "--picture", "no/a.png"], "no/a.png: the folder no does not exist"),
-        (["fire", "own.toml", "--live", "--trajectory", "way.tum"], "its passes are here"),
+        (["fire", "own.toml", "--live", "--trajectory", "poses.tum"], "the scene has here"),
         (["serve", "own.toml", "--max-waiting", "0"], "max_waiting: expected at least 1"),
     ],
 )

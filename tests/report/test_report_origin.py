@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.cli.app import settings_of
+from hedgerow.cli.options import parse_settings
 from hedgerow.metrics import compare
 from hedgerow.report.page import headline, in_short, learn_command, what_it_is
 
@@ -38,7 +38,7 @@ def test_the_command_names_what_differs_from_the_defaults_and_learns_the_same_wo
     words = shlex.split(learn_command("site", world))
     assert words[:7] == ["hedgerow", "learn", "a wall.parquet", "-o", "site.world", "--model", "voxel"]
     assert words[7:] == ["--set", "side_m=0.7"]
-    again = hr.learn(log_file, words[6], **settings_of(words[8:]))
+    again = hr.learn(log_file, words[6], **parse_settings(words[8:]))
     assert again.header == world.header
     command = learn_command("site", hr.learn(log_file, "voxel"))
     assert command is not None and command.endswith("--model voxel")
@@ -48,7 +48,7 @@ def test_nested_parameters_come_back_through_the_command(log_file):
     world = hr.learn(log_file, "hybrid", topdown={"tau": 3.0})
     words = shlex.split(learn_command("site.world", world))
     assert words[4] == "site.world" and words[7] == "--set" and len(words) == 9
-    assert hr.learn(log_file, "hybrid", **settings_of(words[8:])).header == world.header
+    assert hr.learn(log_file, "hybrid", **parse_settings(words[8:])).header == world.header
 
 
 def test_parameters_that_a_model_no_longer_has_are_left_out_of_the_command(log_file):

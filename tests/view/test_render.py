@@ -9,7 +9,7 @@ from PIL import Image
 
 from hedgerow.errors import FileError, InputError
 from hedgerow.scenes import mesh
-from hedgerow.view.render import Camera, named_colours, picture, render
+from hedgerow.view.render import Camera, named_colours, render, render_picture
 from hedgerow.world import Scene, SurfaceNoise
 
 RED, GREEN = 7, 300
@@ -39,13 +39,13 @@ def test_the_camera_looks_at_its_middle_and_right_is_right():
 
 
 def test_a_camera_may_look_straight_down():
-    image = picture(wall_and_ground(), (0, 0, 20), (0, 0, 0), **SMALL)
+    image = render_picture(wall_and_ground(), (0, 0, 20), (0, 0, 0), **SMALL)
     assert is_mostly(image, 1).mean() > 0.95
 
 
 def test_a_wall_covers_the_pixels_that_it_should():
     # 2 m by 2 m at 10 m, its middle in the middle: 60 px over 2 * 10 * tan(30 deg) = 11.5 m, so 10.4 px each way.
-    image = picture(wall_and_ground(), (0, 0, 1), (10, 0, 1), fov_deg=60.0, sun_azimuth_deg=180, **SMALL)
+    image = render_picture(wall_and_ground(), (0, 0, 1), (10, 0, 1), fov_deg=60.0, sun_azimuth_deg=180, **SMALL)
     red = is_mostly(image, 0)
     assert red.sum() == pytest.approx(10.4**2, rel=0.2)  # whole pixels: one row more or less
     rows, columns = np.nonzero(red)
@@ -55,8 +55,8 @@ def test_a_wall_covers_the_pixels_that_it_should():
 
 
 def test_what_the_sun_does_not_reach_is_darker():
-    lit = picture(wall_and_ground(), (0, 0, 1), (10, 0, 1), sun_azimuth_deg=180, **SMALL)
-    unlit = picture(wall_and_ground(), (0, 0, 1), (10, 0, 1), sun_azimuth_deg=0, **SMALL)
+    lit = render_picture(wall_and_ground(), (0, 0, 1), (10, 0, 1), sun_azimuth_deg=180, **SMALL)
+    unlit = render_picture(wall_and_ground(), (0, 0, 1), (10, 0, 1), sun_azimuth_deg=0, **SMALL)
     assert lit[20, 30, 0] > 1.3 * unlit[20, 30, 0]
     # With the sun behind the wall, its shadow falls towards the eye, 2 m long at 45 degrees: 9 m away, 1 m below.
     row = 20 + round(60 / (2 * np.tan(np.radians(30))) / 9)
@@ -65,27 +65,27 @@ def test_what_the_sun_does_not_reach_is_darker():
 
 
 def test_without_shadows_only_the_slope_counts():
-    image = picture(wall_and_ground(), (0, 0, 1), (10, 0, 1), sun_azimuth_deg=0, shadows=False, **SMALL)
+    image = render_picture(wall_and_ground(), (0, 0, 1), (10, 0, 1), sun_azimuth_deg=0, shadows=False, **SMALL)
     ground = image[27:, :, 1].astype(int)
     assert np.ptp(ground) <= 6  # haze alone
 
 
 def test_range_noise_does_not_change_the_slopes():
-    plain = picture(wall_and_ground(), (0, 0, 1), (10, 0, 1), shadows=False, **SMALL)
-    noisy = picture(wall_and_ground(SurfaceNoise(0.02, 0.0)), (0, 0, 1), (10, 0, 1), shadows=False, **SMALL)
+    plain = render_picture(wall_and_ground(), (0, 0, 1), (10, 0, 1), shadows=False, **SMALL)
+    noisy = render_picture(wall_and_ground(SurfaceNoise(0.02, 0.0)), (0, 0, 1), (10, 0, 1), shadows=False, **SMALL)
     # Near ground: 2 cm of 2 m. Same colour but for the edge of the wall, where a pixel may change sides.
     assert np.percentile(np.abs(plain.astype(int) - noisy), 99) <= 3
 
 
 def test_the_picture_does_not_depend_on_the_threads():
-    one, two = (picture(wall_and_ground(), (0, 0, 1), (10, 0, 1), threads=n, **SMALL) for n in (1, 2))
+    one, two = (render_picture(wall_and_ground(), (0, 0, 1), (10, 0, 1), threads=n, **SMALL) for n in (1, 2))
     assert one.tobytes() == two.tobytes()
 
 
 def test_progress_ends_with_all_samples():
     done = []
     twice: dict[str, Any] = SMALL | {"samples": 2}
-    picture(wall_and_ground(), (0, 0, 1), (10, 0, 1), progress=done.append, **twice)
+    render_picture(wall_and_ground(), (0, 0, 1), (10, 0, 1), progress=done.append, **twice)
     assert done[-1] == 60 * 40 * 2
 
 
@@ -117,7 +117,7 @@ def test_labels_get_the_colours_of_their_names():
 def test_impossible_pictures_are_refused(change, words):
     arguments = {"eye_m": (0, 0, 1), "look_at_m": (10, 0, 1), **SMALL} | change
     with pytest.raises(InputError, match=words):
-        picture(wall_and_ground(), **arguments)
+        render_picture(wall_and_ground(), **arguments)
 
 
 def test_an_unknown_suffix_is_refused(tmp_path):

@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 from chromium import Browser, find_chromium
-from stages import fan, layer, stage_of, wall_world
+from sessions import fan, layer, session_of, wall_world
 
 from hedgerow.view.web.frame import Choice
 from hedgerow.view.web.server import start_server, stop_server, url_of
@@ -28,8 +28,8 @@ def page(tmp_path):
     from hedgerow.view.web.viewer import Viewer
 
     server = start_server(port=0)
-    stage = stage_of(fan(n=4000, sweeps=2, every=10), world=wall_world(x_m=14.0))
-    viewer = Viewer(server, stage, Choice(quantity="layer", moving_points=20_000))
+    session = session_of(fan(n=4000, sweeps=2, every=10), world=wall_world(x_m=14.0))
+    viewer = Viewer(server, session, Choice(quantity="layer", moving_points=20_000))
     viewer.panel.size.value = 0.3
     loop = threading.Thread(target=viewer.run)
     loop.start()
@@ -81,9 +81,9 @@ def test_the_clouds_are_drawn_and_a_click_shows_the_density_of_a_beam(page):
 
 def test_while_the_camera_is_dragged_fewer_points_are_drawn_and_then_all_again(page):
     browser, _, viewer = page
-    viewer.stage.layers[0] = layer(fan(n=60_000, sweeps=2), "large")
-    viewer.stage.layers.pop()
-    viewer.choice.position = 1  # the first sweep is kept in memory
+    viewer.session.layers[0] = layer(fan(n=60_000, sweeps=2), "large")
+    viewer.session.layers.pop()
+    viewer.choice.position = 1  # the first sweep is cached
     viewer.change("clouds")
     browser.wait_for("sweep 1: 60,000 points")
 

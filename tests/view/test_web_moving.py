@@ -7,7 +7,7 @@ import threading
 import time
 
 import pytest
-from stages import fan, stage_of
+from sessions import fan, session_of
 
 from hedgerow.view.web import viewer as module
 from hedgerow.view.web.frame import MOVING_POINTS, Choice
@@ -38,7 +38,7 @@ class Client:
 
 
 @pytest.fixture
-def make():
+def make(monkeypatch):
     """Makes viewers of three sweeps and a browser that joins."""
     servers = []
 
@@ -46,8 +46,8 @@ def make():
         server = start_server(port=0)
         servers.append(server)
         joined = []
-        server.on_client_connect = joined.append
-        viewer = module.Viewer(server, stage_of(fan(n=N, sweeps=3)), Choice(**choice))
+        monkeypatch.setattr(server, "on_client_connect", joined.append)
+        viewer = module.Viewer(server, session_of(fan(n=N, sweeps=3)), Choice(**choice))
         client = Client(error)
         for callback in joined:
             callback(client)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from stages import fan, stage_of, wall_world
+from sessions import fan, session_of, wall_world
 
 import hedgerow as hr
 from hedgerow.errors import HedgerowError, InputError, MissingPackage
@@ -77,7 +77,7 @@ def test_wrong_paths_and_options_are_refused_in_one_sentence(tmp_path, log_file)
     (tmp_path / "text.docx").write_text("hello")
     hr.write_log(fan(n=5)[:0], tmp_path / "empty.parquet")
     cases: tuple[tuple[dict[str, Any], str], ...] = (
-        ({"paths": [tmp_path / "none.parquet"]}, "none.parquet: no such file or folder, nor a scene"),
+        ({"paths": [tmp_path / "none.parquet"]}, "none.parquet: no such file or folder; did you mean .*drive.parquet"),
         ({"paths": [tmp_path / "text.docx"]}, "text.docx"),
         ({"paths": [tmp_path / "empty.parquet"]}, "empty: has no beams"),
         ({"paths": [log_file], "sweep": 9}, "--sweep 9: there is no such sweep; there are 0 to 2"),
@@ -96,7 +96,7 @@ def test_a_taken_port_is_told_before_anything_slow(log_file, monkeypatch):
     from hedgerow.cli.view import view
     from hedgerow.view.web import session
 
-    monkeypatch.setattr(session, "open_stage", lambda *_: pytest.fail("the stage was opened"))
+    monkeypatch.setattr(session, "open_session", lambda *_: pytest.fail("the session was opened"))
     with socket.socket() as taken, pytest.raises(InputError, match="is taken"):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -156,7 +156,7 @@ def test_the_panel_moves_the_cloud_and_points_are_sent_as_float32(server):
     from hedgerow.view.web.viewer import Viewer
 
     log = fan(n=80, sweeps=3)
-    viewer = Viewer(server, stage_of(log), Choice())
+    viewer = Viewer(server, session_of(log), Choice())
     viewer.draw()
     assert shown(viewer).precision == "float32"
     assert_array_equal(shown(viewer).points, log.select(sweep=0).points().astype(np.float32))
@@ -170,7 +170,7 @@ def test_the_panel_moves_the_cloud_and_points_are_sent_as_float32(server):
 def test_switched_off_layers_vanish_and_others_are_not_sent_again(server):
     from hedgerow.view.web.viewer import Viewer
 
-    viewer = Viewer(server, stage_of(fan(n=40), world=wall_world()), Choice(quantity="layer"))
+    viewer = Viewer(server, session_of(fan(n=40), world=wall_world()), Choice(quantity="layer"))
     viewer.draw()
     before = shown(viewer, 1)
     viewer.choice.hidden = {0}
@@ -182,11 +182,11 @@ def test_switched_off_layers_vanish_and_others_are_not_sent_again(server):
 
 
 def test_fewer_points_are_larger_and_nothing_is_sent_again_for_it(server):
-    from hedgerow.view.web.frame import COARSEST
+    from hedgerow.view.web.drawing import COARSEST_POINTS
     from hedgerow.view.web.viewer import Viewer
 
-    n = 8 * COARSEST
-    viewer = Viewer(server, stage_of(fan(n=n, sweeps=1)), Choice())
+    n = 8 * COARSEST_POINTS
+    viewer = Viewer(server, session_of(fan(n=n, sweeps=1)), Choice())
     viewer.draw()
     slices = dict(viewer.drawing.cloud(0).slices)
     sent = [handle.points for handle in slices.values()]
@@ -201,10 +201,10 @@ def test_fewer_points_are_larger_and_nothing_is_sent_again_for_it(server):
 
 
 def test_new_colours_of_a_sliced_cloud_stay_with_their_points(server):
-    from hedgerow.view.web.frame import COARSEST
+    from hedgerow.view.web.drawing import COARSEST_POINTS
     from hedgerow.view.web.viewer import Viewer
 
-    viewer = Viewer(server, stage_of(fan(n=4 * COARSEST, sweeps=1)), Choice(quantity="layer"))
+    viewer = Viewer(server, session_of(fan(n=4 * COARSEST_POINTS, sweeps=1)), Choice(quantity="layer"))
     viewer.draw()
     viewer.choice.quantity = "intensity"  # grows with the beam's number, and so with y
     viewer.change("clouds")
@@ -219,11 +219,11 @@ def test_new_colours_of_a_sliced_cloud_stay_with_their_points(server):
 def test_side_by_side_moves_the_camera_back_to_see_all(server):
     from hedgerow.view.web.viewer import Viewer
 
-    viewer = Viewer(server, stage_of(fan(n=40), world=wall_world()), Choice())
+    viewer = Viewer(server, session_of(fan(n=40), world=wall_world()), Choice())
     viewer.draw()
     near = np.array(server.initial_camera.position) - server.initial_camera.look_at
-    viewer.choice.apart_m = 50.0
-    viewer.change("places")
+    viewer.choice.spacing_m = 50.0
+    viewer.change("spacing")
     viewer.draw()
     far = np.array(server.initial_camera.position) - server.initial_camera.look_at
     assert np.linalg.norm(far) > 2 * np.linalg.norm(near)
@@ -234,7 +234,7 @@ def test_a_beam_given_by_number_is_drawn_with_its_density(server):
     from hedgerow.view.web.beam import BeamAt
     from hedgerow.view.web.viewer import Viewer
 
-    viewer = Viewer(server, stage_of(fan(n=41), world=wall_world(x_m=12.0)), Choice())
+    viewer = Viewer(server, session_of(fan(n=41), world=wall_world(x_m=12.0)), Choice())
     viewer.draw()
     viewer.show_beam(BeamAt(0, 20))
     line = server.scene.get_handle_by_name("/beam/line")
@@ -246,13 +246,13 @@ def test_a_beam_given_by_number_is_drawn_with_its_density(server):
 
 @pytest.mark.parametrize("gaussians_as", ["splats", "ellipsoids"])
 def test_worlds_alone_are_drawn_as_shapes(server, gaussians_as):
-    from stages import bush_world
+    from sessions import bush_world
 
-    from hedgerow.view.web.session import Solid, Stage
+    from hedgerow.view.web.session import Session, WorldLayer
     from hedgerow.view.web.viewer import Viewer
 
-    stage = Stage([], [Solid("bush", bush_world()), Solid("wall", wall_world())])
-    viewer = Viewer(server, stage, Choice())
+    session = Session([], [WorldLayer("bush", bush_world()), WorldLayer("wall", wall_world())])
+    viewer = Viewer(server, session, Choice())
     viewer.panel.gaussians_as.value = gaussians_as
     until(viewer, lambda: viewer.idle)
     assert server.scene.get_handle_by_name("/worlds/bush/gaussians").visible

@@ -4,13 +4,13 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from stages import bush_world, fan, layer, stage_of, wall_world
+from sessions import bush_world, fan, layer, session_of, wall_world
 
 from hedgerow import Log
 from hedgerow.errors import InputError
 from hedgerow.view.web.colours import UNKNOWN, colour, label_colour, label_name, robust_limits, scale
-from hedgerow.view.web.frame import Choice, cloud_of, make_frame, thin
-from hedgerow.view.web.session import Kept, Stage, named_apart
+from hedgerow.view.web.frame import Choice, gather_cloud, make_frame, thin
+from hedgerow.view.web.session import Cache, Session, tell_apart
 
 # ---- sweeps ---------------------------------------------------------------------------------------------------
 
@@ -22,12 +22,12 @@ def test_the_window_ends_at_the_slider_and_reaches_back(position, accumulate, nu
     log = Log.from_arrays(
         origins=(0, 0, 0), directions=[[1, 0, 0]] * 4, ranges=[1, 2, 3, 4], sweeps=[3, 5, 9, 11], max_range_m=9
     )
-    assert Stage([layer(log)]).window(position, accumulate) == numbers
+    assert Session([layer(log)]).window(position, accumulate) == numbers
 
 
 def test_a_frame_holds_the_points_of_its_sweeps_and_no_others():
     log = fan(n=50, sweeps=3, every=5)
-    frame = make_frame(stage_of(log), Choice(position=2, accumulate=2))
+    frame = make_frame(session_of(log), Choice(position=2, accumulate=2))
     [shown] = frame.shown
     assert_allclose(shown.cloud.point_m, log.select(sweep=[1, 2]).points(), atol=1e-6)  # float32 near 10 m
     assert set(shown.cloud.sweep.tolist()) == {1, 2}
@@ -40,16 +40,16 @@ def test_points_far_from_the_map_origin_keep_their_millimetres():
         origins=log.beams.origin_m + np.array([500_000.0, 5_800_000.0, 0.0]), directions=log.beams.direction,
         ranges=log.returns.range_m, max_range_m=50,
     )  # fmt: skip
-    stage = Stage([layer(far)], centre_m=np.array([500_000.0, 5_800_000.0, 0.0]))
-    cloud = cloud_of(stage, 0, [0], "height", None)
+    session = Session([layer(far)], centre_m=np.array([500_000.0, 5_800_000.0, 0.0]))
+    cloud = gather_cloud(session, 0, [0], "height", None)
     assert_allclose(cloud.point_m, log.points(), atol=1e-5)  # float64 steps by 1e-9 there, float32 by 0.5
 
 
 def test_logs_of_different_map_origins_are_laid_over_each_other():
     here = fan(n=20, sweeps=1, map_origin_m=(100.0, 200.0, 0.0))
     there = fan(n=20, sweeps=1, map_origin_m=(101.0, 200.0, 0.0))
-    stage = Stage(named_apart([layer(here), layer(there)]), map_origin_m=here.map_origin_m)
-    first, second = (cloud_of(stage, i, [0], "layer", None).point_m for i in (0, 1))
+    session = Session(tell_apart([layer(here), layer(there)]), map_origin_m=here.map_origin_m)
+    first, second = (gather_cloud(session, i, [0], "layer", None).point_m for i in (0, 1))
     assert_allclose(second - first, np.tile([1.0, 0, 0], (20, 1)), atol=1e-5)
 
 
@@ -60,19 +60,19 @@ def test_what_is_kept_is_made_once_and_the_longest_unused_goes_first():
         made.append(key)
         return [key] * 4
 
-    kept = Kept(10, len)
+    cache = Cache(10, len)
     for key in ("a", "b", "a", "c", "a", "b"):  # c drives out b, the longest unused; then b comes again
-        assert kept.get(key, lambda key=key: make(key)) == [key] * 4
+        assert cache.get(key, lambda key=key: make(key)) == [key] * 4
     assert made == ["a", "b", "c", "b"]
-    assert len(kept) == 2
+    assert len(cache) == 2
 
 
 # ---- thinning -------------------------------------------------------------------------------------------------
 
 
 def test_no_more_points_are_drawn_than_allowed_and_the_same_beams_in_both_clouds():
-    stage = stage_of(fan(n=5000, sweeps=2), fan(n=5000, sweeps=2, wall_x_m=12.0))
-    frame = make_frame(stage, Choice(accumulate=1, point_limit=3001))
+    session = session_of(fan(n=5000, sweeps=2), fan(n=5000, sweeps=2, wall_x_m=12.0))
+    frame = make_frame(session, Choice(accumulate=1, point_limit=3001))
     real, other = frame.shown
     assert frame.n_points == 10_000
     assert frame.n_drawn in (3000, 3001)  # pairs go together, so one may be missing
@@ -80,8 +80,8 @@ def test_no_more_points_are_drawn_than_allowed_and_the_same_beams_in_both_clouds
 
 
 def test_thinning_is_even_over_rings_and_azimuths_and_drops_nothing_below_the_limit():
-    stage = stage_of(fan(n=40_000, sweeps=1))
-    [whole] = thin([cloud_of(stage, 0, [0], "ring", None)], 40_000)
+    session = session_of(fan(n=40_000, sweeps=1))
+    [whole] = thin([gather_cloud(session, 0, [0], "ring", None)], 40_000)
     assert len(whole) == 40_000
     [some] = thin([whole], 10_000)
     assert len(some) == 10_000
@@ -95,7 +95,7 @@ def test_thinning_is_even_over_rings_and_azimuths_and_drops_nothing_below_the_li
 
 def test_the_range_error_is_simulated_minus_real_along_the_beam():
     real, simulated = fan(n=101, sweeps=1, every=7), fan(n=101, sweeps=1, wall_x_m=12.0)
-    error = stage_of(real, simulated).range_error(1, 0)
+    error = session_of(real, simulated).range_error(1, 0)
     hit = real.returns.hit
     assert error is not None
     assert_allclose(error[hit], 0.2 * real.returns.range_m[hit], rtol=1e-5)  # 12 / 10 of the range; float32 in
@@ -104,9 +104,9 @@ def test_the_range_error_is_simulated_minus_real_along_the_beam():
 
 
 def test_both_clouds_are_coloured_by_the_error_of_their_beam():
-    stage = stage_of(fan(n=101, sweeps=1), fan(n=101, sweeps=1, wall_x_m=9.0))
-    choice = Choice(quantity="range error", partner=1)
-    frame = make_frame(stage, choice)
+    session = session_of(fan(n=101, sweeps=1), fan(n=101, sweeps=1, wall_x_m=9.0))
+    choice = Choice(quantity="range error", compared_with=1)
+    frame = make_frame(session, choice)
     real, other = (each.cloud for each in frame.shown)
     assert_array_equal(real.value, other.value)
     assert (real.value < 0).all()
@@ -115,7 +115,7 @@ def test_both_clouds_are_coloured_by_the_error_of_their_beam():
 
 
 def test_other_beams_are_not_compared_but_shown_with_a_note():
-    frame = make_frame(stage_of(fan(n=50), fan(n=60)), Choice(quantity="range error", partner=1))
+    frame = make_frame(session_of(fan(n=50), fan(n=60)), Choice(quantity="range error", compared_with=1))
     assert [len(each.cloud) for each in frame.shown] == [50, 60]
     [note] = frame.notes
     assert "log1" in note and "60 beams" in note
@@ -123,37 +123,37 @@ def test_other_beams_are_not_compared_but_shown_with_a_note():
 
 
 def test_a_single_log_has_no_error_and_says_what_is_missing():
-    frame = make_frame(stage_of(fan()), Choice(quantity="range error"))
+    frame = make_frame(session_of(fan()), Choice(quantity="range error"))
     assert "needs a simulation" in frame.notes[0]
 
 
 def test_the_beams_of_the_log_are_fired_at_the_world_with_the_seed():
     real, world = fan(n=300, every=9), wall_world(x_m=11.0, permeability=0.5)
-    stage = stage_of(real, world=world, seed=5)
+    session = session_of(real, world=world, seed=5)
     expected = world.fire(real.select(sweep=1).beams, seed=5)
-    found = stage.sweep(1, 1)
+    found = session.sweep(1, 1)
     assert found is not None
     assert found.returns.equal(expected.returns)
-    other = stage_of(real, world=world, seed=6).sweep(1, 1)
+    other = session_of(real, world=world, seed=6).sweep(1, 1)
     assert other is not None
     assert not other.returns.equal(expected.returns)
 
 
 def test_the_likelihood_is_that_of_the_real_range_in_the_world():
     real, world = fan(n=40, sweeps=1), bush_world()
-    stage = stage_of(real, world=world)
+    session = session_of(real, world=world)
     expected = world.log_likelihood(real)
-    assert_array_equal(stage.log_likelihood(1, 0), expected)
-    frame = make_frame(stage, Choice(quantity="log-likelihood", partner=1))
+    assert_array_equal(session.log_likelihood(1, 0), expected)
+    frame = make_frame(session, Choice(quantity="log-likelihood", compared_with=1))
     assert_array_equal(frame.shown[0].cloud.value, expected)
     with pytest.raises(InputError, match="log1"):
-        stage_of(real, real).log_likelihood(1, 0)
+        session_of(real, real).log_likelihood(1, 0)
 
 
 def test_simulated_returns_beyond_the_limits_of_the_log_are_not_shown():
     real = fan(n=30, sweeps=1, wall_x_m=5.0, max_range_m=8.0)
-    stage = stage_of(real, world=wall_world(x_m=20.0))
-    found = stage.sweep(1, 0)
+    session = session_of(real, world=wall_world(x_m=20.0))
+    found = session.sweep(1, 0)
     assert found is not None
     assert not found.returns.hit.any()
     assert found.max_range_m == 8.0
@@ -161,11 +161,11 @@ def test_simulated_returns_beyond_the_limits_of_the_log_are_not_shown():
 
 def test_later_returns_of_a_pulse_have_no_beam_error():
     beams = {"origins": (0, 0, 0), "directions": [[1, 0, 0], [0, 1, 0]], "max_range_m": 50}
-    stage = stage_of(
+    session = session_of(
         Log.from_arrays(**beams, ranges=[[3.0, 5.0], [4.0, np.inf]]),
         Log.from_arrays(**beams, ranges=[[3.5, 9.0], [4.0, np.inf]]),
     )
-    assert_array_equal(cloud_of(stage, 0, [0], "range error", 1).value, [0.5, np.nan, 0.0])
+    assert_array_equal(gather_cloud(session, 0, [0], "range error", 1).value, [0.5, np.nan, 0.0])
 
 
 # ---- colours --------------------------------------------------------------------------------------------------
@@ -194,13 +194,13 @@ def test_limits_are_percentiles_and_errors_are_symmetric():
 
 
 def test_limits_stay_while_sweeps_go_by_until_they_are_dropped():
-    stage, choice = stage_of(fan(n=100, sweeps=2)), Choice(quantity="intensity")
-    make_frame(stage, choice)
+    session, choice = session_of(fan(n=100, sweeps=2)), Choice(quantity="intensity")
+    make_frame(session, choice)
     first = choice.limits["intensity"]
     choice.position = 1
-    assert make_frame(stage, choice).legend.limits == first
+    assert make_frame(session, choice).legend.limits == first
     choice.limits.clear()
-    limits = make_frame(stage, choice).legend.limits
+    limits = make_frame(session, choice).legend.limits
     assert limits is not None
     assert limits[0] > first[1]
 
@@ -210,7 +210,7 @@ def test_labels_differ_and_the_legend_names_those_shown():
     colours = np.array([label_colour(label) for label in labels], dtype=float)
     apart = np.linalg.norm(colours[:, None] - colours[None], axis=2) + 1e3 * np.eye(len(labels))
     assert apart.min() > 30  # of 255
-    legend = make_frame(stage_of(fan(n=10, sweeps=2)), Choice(accumulate=2, position=1, quantity="label")).legend
+    legend = make_frame(session_of(fan(n=10, sweeps=2)), Choice(accumulate=2, position=1, quantity="label")).legend
     assert legend.entries == (("50 building", label_colour(50)), ("51 fence", label_colour(51)))
 
 
@@ -227,16 +227,16 @@ def test_plants_are_green_ground_is_brown_and_labels_without_a_name_differ():
 
 
 def test_layers_keep_their_own_colour_and_move_apart():
-    stage = stage_of(fan(n=10), fan(n=10), fan(n=10))
-    frame = make_frame(stage, Choice(quantity="layer", hidden={1}, apart_m=30.0), np.array([0.0, 1.0, 0.0]))
+    session = session_of(fan(n=10), fan(n=10), fan(n=10))
+    frame = make_frame(session, Choice(quantity="layer", hidden={1}, spacing_m=30.0), np.array([0.0, 1.0, 0.0]))
     assert [each.layer for each in frame.shown] == [0, 2]
     assert_array_equal(frame.shown[1].shift_m, [0.0, 60.0, 0.0])
-    assert_array_equal(frame.shown[1].colour[0], stage.layers[2].colour)
+    assert_array_equal(frame.shown[1].colour[0], session.layers[2].colour)
     assert [name for name, _ in frame.legend.entries] == ["log0", "log2"]
 
 
 def test_two_layers_of_one_name_are_numbered():
     log = fan(n=5)
-    assert [each.name for each in named_apart([layer(log, "a"), layer(log, "b"), layer(log, "a")])] == [
+    assert [each.name for each in tell_apart([layer(log, "a"), layer(log, "b"), layer(log, "a")])] == [
         "a (1)", "b", "a (2)",
     ]  # fmt: skip

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The application that commands register with, and how they print."""
+"""The application: its verbs under the headings of the help, how it is run, and how verbs print."""
 
+import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from cyclopts import App, Group
+from cyclopts import App, CycloptsError, Group
 from rich.console import Console
 
 from hedgerow import __version__
+from hedgerow.errors import HedgerowError
 
 if TYPE_CHECKING:
     from hedgerow.metrics.scores import ScoreTable
@@ -19,24 +22,45 @@ app = App(
     help_epilogue="Begin with: hedgerow demo. Papers such as Browning 2012 are listed in docs/references.md.",
     suppress_keyboard_interrupt=False,  # main says that it was interrupted
 )
-GROUPS = {
+VERBS: dict[str, tuple[str, ...]] = {
     "See it work": ("demo",),
     "Logs": ("info", "convert", "view"),
     "Learn a site from a log": ("learn", "models", "tune"),
     "Fire a lidar through a site": ("fire", "serve", "sensors", "scenes", "plants", "materials", "calibrate"),
     "Measure": ("compare", "report", "reproduce"),
-    "Options": ("--help", "--version"),
 }
-"""Headings of the help, in order."""
+"""Headings of the help with their verbs, in order. A verb is the file of its name in this folder, and a word here."""
 out = Console(highlight=False, markup=False, soft_wrap=True)
 
 
-def group_commands() -> None:
-    """Sort the commands under headings, once all are registered."""
-    for place, (title, names) in enumerate(GROUPS.items()):
-        group = Group(title, sort_key=place)
-        for name in names:
-            app[name].group = (group,)
+def load_verbs() -> None:
+    """Import every verb, which registers it with the app, and put it under its heading."""
+    for row, (title, verbs) in enumerate(VERBS.items()):
+        group = Group(title, sort_key=row)
+        for verb in verbs:
+            import_module(f"hedgerow.cli.{verb}")
+            app[verb].group = (group,)
+    options = Group("Options", sort_key=len(VERBS))
+    for name in ("--help", "--version"):
+        app[name].group = (options,)
+
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        app(exit_on_error=False, print_error=False)
+    except CycloptsError as error:
+        _fail(str(error), "hedgerow --help shows how it is called")
+    except HedgerowError as error:
+        _fail(str(error))
+    except KeyboardInterrupt:
+        print("hedgerow: interrupted", file=sys.stderr)
+        sys.exit(130)
+
+
+def _fail(message: str, hint: str = "") -> None:
+    print(f"hedgerow: {message}" + (f" ({hint})" if hint else ""), file=sys.stderr)
+    sys.exit(2)
 
 
 def print_pairs(pairs: Iterable[tuple[str, str]]) -> None:
@@ -66,25 +90,3 @@ def print_scores(table: "ScoreTable") -> None:
     whole = table.to_rich()
     fits = Measurement.get(out, out.options.update_width(10_000), whole).maximum <= out.width
     out.print(whole if fits else table.to_rich(counts=False), soft_wrap=False)
-
-
-def settings_of(texts: list[str] | None) -> dict[str, Any]:
-    """Read NAME=VALUE texts; a value is JSON or else a word.
-
-    Raises:
-        InputError: a text has no name or no value.
-    """
-    import json
-
-    from hedgerow.errors import InputError
-
-    settings: dict[str, Any] = {}
-    for text in texts or []:
-        name, sign, value = text.partition("=")
-        if not sign or not name:
-            raise InputError(f"--set {text}", "expected NAME=VALUE")
-        try:
-            settings[name] = json.loads(value)
-        except json.JSONDecodeError:
-            settings[name] = value  # a word
-    return settings

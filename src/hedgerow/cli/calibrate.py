@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that measure the settings of a physical model on a log: calibrate vegetation."""
+"""hedgerow calibrate: measures the settings of a physical model on a log."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Parameter
 
 from hedgerow.cli.app import app, out, print_table
+from hedgerow.cli.options import Output, Seed
 
 if TYPE_CHECKING:
     from hedgerow.io.source import LogSource
@@ -28,9 +29,9 @@ def vegetation(
     label: Annotated[list[int] | None, Parameter(negative=())] = None,
     scene: str | None = None,
     simulated: Path | None = None,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    output: Output | None = None,
     window_deg: float = 1.0,
-    seed: int = 0,
+    seed: Seed = 0,
 ) -> None:
     """Measure how far vegetation scatters the ranges of a log, for the vegetation response (Mattes 2021 §3.1).
 
@@ -48,13 +49,11 @@ def vegetation(
     scene
         at what the log's beams are fired: a learned world, a shipped scene or a scene file
     simulated
-        a simulated log of such a place, instead of a scene
+        a simulated log of such a scene, instead of the scene itself
     output
         write the settings to this TOML file
     window_deg
         neighbours on a ring are at most this far off
-    seed
-        for firing at the scene
     """
     from math import radians
 
@@ -76,8 +75,8 @@ def vegetation(
         other = open_log(simulated, "calibrate")
     elif scene is not None:
         sensor = Sensor.of(recording)  # its wavelength, and the shape of its pulses
-        with step_bar() as stages:
-            other = open_place(scene, "calibrate").open(sensor, progress=stages).world
+        with step_bar() as steps:
+            other = open_place(scene, "calibrate").open(sensor, progress=steps).world
     with progress_bar("measuring", recording.n_beams) as progress:
         found = measure(
             recording,

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command that takes logs from one format to another: convert."""
+"""hedgerow convert: takes logs from one format to another."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from hedgerow.cli.app import app, out, print_table, settings_of
+from hedgerow.cli.app import app, out, print_table
+from hedgerow.cli.options import Flag, Settings, parse_settings
 
 if TYPE_CHECKING:
     from hedgerow.frames import Trajectory
@@ -21,12 +22,12 @@ def convert(
     trajectory: Path | None = None,
     sensor: str | None = None,
     topic: str | None = None,
-    static: Annotated[bool, Parameter(negative=())] = False,
+    static: Flag = False,
     sweeps: str | None = None,
     read_as: Annotated[str | None, Parameter(name="--from")] = None,
     write_as: Annotated[str | None, Parameter(name="--to")] = None,
-    settings: Annotated[list[str] | None, Parameter(name=["--set", "-s"], negative=())] = None,
-    formats: Annotated[bool, Parameter(negative=())] = False,
+    settings: Settings = None,
+    formats: Flag = False,
 ) -> None:
     """Convert a log from one format to another, sweep by sweep; nothing half written.
 
@@ -51,9 +52,9 @@ def convert(
     write_as
         format of the target, if the suffix does not tell
     settings
-        further options of the reader, each NAME=VALUE; --formats lists them
+        set a further parameter of the reader: NAME=VALUE; may be repeated; --formats lists them
     formats
-        list the formats, what each can do and needs, and its options
+        list the formats, what each can do and needs, and its parameters
     """
     from hedgerow.errors import InputError
 
@@ -83,7 +84,7 @@ def _convert(
     from hedgerow.io.describe import count, recovery_text
     from hedgerow.io.formats import format_of
 
-    options: dict[str, Any] = settings_of(settings) | said
+    options: dict[str, Any] = parse_settings(settings) | said
     format_of(target, write_as, reading=False)  # refuse it before anything is read
     if read_as is None:
         require_kind(source, ("log",), "convert")

@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command that tells the whole story on one scene: record, learn, fire, compare."""
+"""hedgerow demo: the whole story on one scene: record, learn, fire, compare."""
 
-import shlex
 import shutil
 import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from cyclopts import Parameter
-
-from hedgerow.cli.app import app, out, print_scores, settings_of
+from hedgerow.cli.app import app, out, print_scores
+from hedgerow.cli.options import Folder, SceneSettings, Seed, command_line, parse_settings
 
 if TYPE_CHECKING:
     from hedgerow.frames import Trajectory
@@ -23,17 +21,17 @@ if TYPE_CHECKING:
     from hedgerow.world import LearnedWorld
 
 SPAN_S = (13.0, 25.0)
-"""Which part of the passes is driven: sixty metres, out of the meadow, through a hedge and into the forest."""
+"""Which part of the trajectories is driven: sixty metres, out of the meadow, through a hedge and into the forest."""
 NOISE_M = 0.012
 
 
 @app.command
 def demo(
     *,
-    folder: Annotated[Path, Parameter(name=["--folder", "-o"])] = Path("out"),
+    folder: Folder = Path("out"),
     sweeps: int = 24,
-    seed: int = 7,
-    settings: Annotated[list[str] | None, Parameter(name=["--set", "-s"], negative=())] = None,
+    seed: Seed = 7,
+    settings: SceneSettings = None,
 ) -> None:
     """Record a drive through an off-road scene, learn the site from it, and see how a second drive compares.
 
@@ -43,10 +41,6 @@ def demo(
         where to write the logs, the learned world, the pictures and the report; made if it does not exist
     sweeps
         how many of each drive; fewer are quicker
-    seed
-        same seed, same answer
-    settings
-        values of the scene's parameters, each NAME=VALUE; hedgerow scenes trail lists them
     """
     import hedgerow as hr
     from hedgerow.base.atomic import make_folder, require_place
@@ -59,19 +53,19 @@ def demo(
     make_folder(folder)
     require_place(folder / "report.html")
     sensor = Sensor.named("hdl-64e")
-    site = _built(sensor, settings_of(settings), folder / "trail.png")
+    site = _build(sensor, parse_settings(settings), folder / "trail.png")
     with _step("an HDL-64E drives along it twice, the second time 0.6 m beside the first; nine rays per pulse"):
-        first = _recorded(site, sensor, "first", folder, sweeps, seed)
-        second = _recorded(site, sensor, "second", folder, sweeps, seed + 1)
-        hr.write_trajectory(_driven(site.trajectories["second"]), folder / "second.tum")
+        first = _record(site, sensor, "first", folder, sweeps, seed)
+        second = _record(site, sensor, "second", folder, sweeps, seed + 1)
+        hr.write_trajectory(_cut(site.trajectories["second"]), folder / "second.tum")
     with _step("the site is learned from the first drive alone"), step_bar() as progress:
         world = hr.learn(first, "hybrid", progress=progress)
         world.save(folder / "trail.world")
     out.print("  " + ", ".join(f"{n:,} {name}" for name, n in world.size().tables.items()))
     with _step("the second drive is fired through what was learned, and compared with what really happened"):
-        scores = _judged(second, world, seed, folder)
+        scores = _compare(second, world, seed, folder)
     print_scores(scores.table())
-    _say_what_next(folder, scores)
+    _print_next_steps(folder, scores)
 
 
 @contextmanager
@@ -82,7 +76,7 @@ def _step(what: str) -> Generator[None]:
     out.print(f"  done in {time.perf_counter() - start:.1f} s")
 
 
-def _built(sensor: "Sensor", settings: dict[str, Any], picture: Path) -> "Site":
+def _build(sensor: "Sensor", settings: dict[str, Any], picture: Path) -> "Site":
     """Build the scene and draw it."""
     from hedgerow.base.progress import progress_bar, step_bar
     from hedgerow.scenes.site import load_site
@@ -97,35 +91,35 @@ def _built(sensor: "Sensor", settings: dict[str, Any], picture: Path) -> "Site":
     return site
 
 
-def _recorded(site: "Site", sensor: "Sensor", name: str, folder: Path, n_sweeps: int, seed: int) -> "LogSource":
-    """Record a pass of the scene to a file, a sweep at a time."""
+def _record(site: "Site", sensor: "Sensor", name: str, folder: Path, n_sweeps: int, seed: int) -> "LogSource":
+    """Record a drive along a trajectory of the scene to a file, a sweep at a time."""
     import hedgerow as hr
     from hedgerow.base.progress import counted, one, progress_bar
     from hedgerow.io.parquet.writer import LogWriter
     from hedgerow.reproduce.recording import REALITY, record_drive
 
     path = folder / f"{name}.parquet"
-    way = site.trajectories[name]
+    trajectory = site.trajectories[name]
     with progress_bar(f"{name} drive", n_sweeps) as progress, LogWriter(path) as writer:
-        drive = record_drive(site.world(REALITY), sensor, way, n_sweeps, seed, span_s=SPAN_S, noise_m=NOISE_M)
+        drive = record_drive(site.world(REALITY), sensor, trajectory, n_sweeps, seed, span_s=SPAN_S, noise_m=NOISE_M)
         for sweep in counted(drive, progress, one):
             writer.append(sweep)
     out.print(f"  wrote {path}")
     return hr.open_log(path)
 
 
-def _driven(way: "Trajectory") -> "Trajectory":
-    """The part of a pass that is driven, in steps of 0.1 s, from time 0."""
+def _cut(trajectory: "Trajectory") -> "Trajectory":
+    """Return the part of a trajectory that is driven, in steps of 0.1 s, from time 0."""
     import numpy as np
 
     from hedgerow.frames import Trajectory
 
-    first_ns, last_ns = (way.start_ns + round(second * 1e9) for second in SPAN_S)
+    first_ns, last_ns = (trajectory.start_ns + round(second * 1e9) for second in SPAN_S)
     time_ns = np.arange(first_ns, last_ns + 1, 100_000_000)
-    return Trajectory(time_ns - first_ns, *way.at(time_ns))
+    return Trajectory(time_ns - first_ns, *trajectory.at(time_ns))
 
 
-def _judged(real: "LogSource", world: "LearnedWorld", seed: int, folder: Path) -> "Scores":
+def _compare(real: "LogSource", world: "LearnedWorld", seed: int, folder: Path) -> "Scores":
     """Compare the world with a drive that it has not seen, draw a sweep of both, and write the report."""
     import hedgerow as hr
     from hedgerow.base.figure import save_figure
@@ -139,13 +133,13 @@ def _judged(real: "LogSource", world: "LearnedWorld", seed: int, folder: Path) -
         scores = hr.compare(real, worlds, seed=seed, progress=progress)
     with progress_bar("writing the report", None):
         save_figure(sweeps_in_perspective(one_sweep(real, worlds, None, seed)), folder / "second.jpg", dpi=130)
-        title, commands = "A learned trail against the real one", [shlex.join(["hedgerow", *sys.argv[1:]])]
+        title, commands = "A learned trail against the real one", [command_line()]
         write_report(folder / "report.html", scores, real, worlds, seed=seed, title=title, commands=commands)
     out.print(f"  wrote {folder / 'second.jpg'} and {folder / 'report.html'}")
     return scores["hybrid"]
 
 
-def _say_what_next(folder: Path, scores: "Scores") -> None:
+def _print_next_steps(folder: Path, scores: "Scores") -> None:
     from hedgerow.report.page import in_short
 
     hedgerow = "hedgerow" if shutil.which("hedgerow") else sys.argv[0]

@@ -1,43 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command that fires a sensor through a scene or a learned world, sweep by sweep."""
+"""hedgerow fire: drives a sensor through a scene or a learned world, sweep by sweep, into a log or live."""
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from cyclopts import Parameter
-
-from hedgerow.cli.app import app, out, settings_of
+from hedgerow.cli.app import app, out
+from hedgerow.cli.options import (
+    Flag,
+    Noise,
+    Output,
+    RateHz,
+    ReturnMode,
+    SceneName,
+    SceneSeed,
+    SceneSettings,
+    Seed,
+    SensorName,
+    SubRays,
+    parse_beam_settings,
+    parse_settings,
+)
 
 if TYPE_CHECKING:
-    from hedgerow.inputs import Place
     from hedgerow.log import Log
-    from hedgerow.pulse.receiver import BeamSettings
     from hedgerow.simulate import Simulation
 
 
 @app.command
 def fire(
-    scene: str,
+    scene: SceneName,
     /,
     *,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
-    sensor: str | None = None,
+    output: Output | None = None,
+    sensor: SensorName = None,
     trajectory: str | None = None,
     sweeps: int | None = None,
     start_s: float = 0.0,
-    rate_hz: float | None = None,
+    rate_hz: RateHz = None,
     pose_rate_hz: float | None = None,
-    sub_rays: int | None = None,
-    mode: str | None = None,
-    noise: bool | None = None,
+    sub_rays: SubRays = None,
+    mode: ReturnMode = None,
+    noise: Noise = None,
     response: Path | None = None,
-    seed: int = 0,
-    scene_seed: int | None = None,
-    settings: Annotated[list[str] | None, Parameter(name=["--set", "-s"], negative=())] = None,
+    seed: Seed = 0,
+    scene_seed: SceneSeed = None,
+    settings: SceneSettings = None,
     picture: Path | None = None,
-    live: Annotated[bool, Parameter(negative=())] = False,
-    loop: Annotated[bool, Parameter(negative=())] = False,
+    live: Flag = False,
+    loop: Flag = False,
     host: str = "127.0.0.1",
     port: int = 8765,
 ) -> None:
@@ -45,37 +56,20 @@ def fire(
 
     Parameters
     ----------
-    scene
-        a shipped scene, for example trail (hedgerow scenes lists them), a scene file (.toml), or a learned world
     output
         the log to write; its suffix says the format (hedgerow convert --formats lists them), a folder without one is
         Parquet in parts; not needed with --live
-    sensor
-        a name of the catalogue, for example hdl-64e, or a TOML file; default: the scene's
     trajectory
-        a named pass of the scene, or a file (.tum, .kitti, .txt); default: the scene's first pass
+        a trajectory named in the scene, or a file (.tum, .kitti, .txt); default: the scene's first trajectory
     sweeps
         how many; default: to the end of the trajectory
     start_s
         when to start, in seconds after the trajectory's first pose
-    rate_hz
-        turns of the sensor per second; default: its usual rate
     pose_rate_hz
         for KITTI poses, which carry no times: poses per second
-    sub_rays
-        rays for each pulse of a scene, 1 to 81; default: 9
-    mode
-        first, strongest, last, strongest+last, all or waveform, for scenes; default: the sensor's
-    noise
-        add the sensor's own range noise, range steps and drop-outs; default: to scenes, learned worlds have them
     response
-        a TOML file of hedgerow calibrate vegetation: scatters the ranges on vegetation as in Mattes 2021
-    seed
-        of the firing: same seed, same answer
-    scene_seed
-        of the scene; default: the file's
-    settings
-        values of the scene's parameters or fields, each NAME=VALUE
+        vegetation response: a TOML file of hedgerow calibrate vegetation, which scatters the ranges on vegetation as
+        in Mattes 2021
     picture
         also draw the middle sweep into this image; with --live, the last one
     live
@@ -100,18 +94,17 @@ def fire(
     if live:
         address.require_free()
     scatter = None if response is None else VegetationSettings.load(response)
-    place = open_place(scene, "fire", settings_of(settings), scene_seed)
+    place = open_place(scene, "fire", parse_settings(settings), scene_seed)
     lidar = place.sensor(sensor, rate_hz)
     chosen = place.choose_trajectory(trajectory, pose_rate_hz)
-    beam = beam_settings(place, sub_rays, mode)
+    beam = parse_beam_settings(place, sub_rays, mode)
     with step_bar() as progress:
         world, trajectories, summary = place.open(lidar, settings=beam, progress=progress)
     out.print(summary)
-    way = trajectories[chosen] if isinstance(chosen, str) else chosen
     simulation = simulate(
         world.with_vegetation(scatter),
         lidar,
-        way,
+        trajectories[chosen] if isinstance(chosen, str) else chosen,
         seed=seed,
         sweeps=None if loop else sweeps,
         start_s=start_s,
@@ -130,7 +123,7 @@ def fire(
         )
     else:
         assert output is not None  # checked above
-        shown = _fire(simulation, output)
+        shown = _write_log(simulation, output)
     if picture is not None:
         title = f"{lidar.name} in {place.name}, sweep {shown.beams.sweep[0]}"
         draw_sweep(shown, picture, title, half_m=_reach_m(shown))
@@ -161,23 +154,7 @@ def _reach_m(log: "Log") -> float:
     return float(np.clip(1.1 * np.percentile(range_m, 98), 0.5, 28)) if len(range_m) else 28.0
 
 
-def beam_settings(place: "Place", sub_rays: int | None, mode: str | None) -> "BeamSettings | None":
-    """Check how pulses are sampled and received; only scenes can be told.
-
-    Raises:
-        InputError: a value is wrong, or the place is a learned world, whose elements hold the width of the beam.
-    """
-    from hedgerow.errors import InputError
-    from hedgerow.pulse.receiver import BeamSettings
-
-    values = {"sub_rays": sub_rays, "mode": mode}
-    given = {name: value for name, value in values.items() if value is not None}
-    if given and place.plan is None:
-        raise InputError("--sub-rays, --mode", f"only for scenes, and {place.given} is a learned world")
-    return BeamSettings.parse(given, "a beam") if given else None
-
-
-def _fire(simulation: "Simulation", output: Path) -> "Log":
+def _write_log(simulation: "Simulation", output: Path) -> "Log":
     """Fire sweep by sweep into a log of any format and return the middle sweep."""
     from hedgerow.base.progress import progress_bar
     from hedgerow.io import open_sink

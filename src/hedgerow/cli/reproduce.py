@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command that repeats the papers' experiments."""
+"""hedgerow reproduce: repeats an experiment of the papers."""
 
 from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from hedgerow.cli.app import app, out, print_table
+from hedgerow.cli.options import Folder, Seed
 
 
 @app.command(usage="Usage: hedgerow reproduce [OPTIONS] [NAME]")
@@ -14,9 +12,9 @@ def reproduce(
     name: str | None = None,
     /,
     *,
-    folder: Annotated[Path, Parameter(name=["--folder", "-o"])] = Path("out"),
+    folder: Folder = Path("out"),
     size: int | None = None,
-    seed: int = 1,
+    seed: Seed = 1,
 ) -> None:
     """Repeat an experiment of the papers and print its table beside theirs; without a name, list them.
 
@@ -28,8 +26,6 @@ def reproduce(
         where to write the tables (NAME.md) and pictures; made if it does not exist
     size
         how many sweeps (mobile), measurements per direction (static) or the like; default: as the paper, scaled
-    seed
-        same seed, same answer
     """
     from hedgerow.base.atomic import atomic_file, make_folder
     from hedgerow.errors import InputError

@@ -1,61 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command that answers poses with sweeps."""
+"""hedgerow serve: answers poses with sweeps, until Ctrl-C."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from cyclopts import Parameter
-
-from hedgerow.cli.app import app, out, settings_of
-from hedgerow.cli.fire import beam_settings
+from hedgerow.cli.app import app, out
+from hedgerow.cli.options import (
+    Noise,
+    RateHz,
+    ReturnMode,
+    SceneName,
+    SceneSeed,
+    SceneSettings,
+    SensorName,
+    SubRays,
+    parse_beam_settings,
+    parse_settings,
+)
 
 if TYPE_CHECKING:
     from hedgerow.live.server import SweepServer
 
-_SAY_EVERY_S = 10.0
+_REPORT_EVERY_S = 10.0
 
 
 @app.command
 def serve(
-    site: str,
+    scene: SceneName,
     /,
     *,
-    sensor: str | None = None,
+    sensor: SensorName = None,
     host: str = "127.0.0.1",
     port: int = 8765,
-    rate_hz: float | None = None,
-    sub_rays: int | None = None,
-    mode: str | None = None,
-    noise: bool | None = None,
+    rate_hz: RateHz = None,
+    sub_rays: SubRays = None,
+    mode: ReturnMode = None,
+    noise: Noise = None,
     max_waiting: int = 8,
-    scene_seed: int | None = None,
-    settings: Annotated[list[str] | None, Parameter(name=["--set", "-s"], negative=())] = None,
+    scene_seed: SceneSeed = None,
+    settings: SceneSettings = None,
 ) -> None:
     """Answer poses with sweeps over a Foxglove WebSocket, for simulators and robots in the loop.
 
     Parameters
     ----------
-    site
-        a shipped scene, for example trail (hedgerow scenes lists them), a scene file (.toml), or a learned world
-    sensor
-        a name of the catalogue, for example hdl-64e, or a TOML file; default: the scene's
     host
         where to listen; 0.0.0.0 lets other machines in
     port
         where to listen; 0 takes a free one
-    rate_hz
-        turns of the sensor per second; default: its usual rate
-    sub_rays
-        rays for each pulse of a scene, 1 to 81; default: 9
-    mode
-        first, strongest, last, strongest+last, all or waveform, for scenes; default: the sensor's
-    noise
-        add the sensor's own range noise, range steps and drop-outs; default: to scenes, learned worlds have them
     max_waiting
         poses that may wait for their answer; when one more comes, the oldest is dropped with a message
-    scene_seed
-        of the scene; default: the file's
-    settings
-        values of the scene's parameters or fields, each NAME=VALUE
     """
     from hedgerow.base.interrupt import InterruptGuard
     from hedgerow.base.progress import step_bar
@@ -66,17 +59,17 @@ def serve(
     address = Address(host, port)
     address.require_free()  # before the scene is built
     require_room(max_waiting)
-    place = open_place(site, "serve", settings_of(settings), scene_seed)
+    place = open_place(scene, "serve", parse_settings(settings), scene_seed)
     lidar = place.sensor(sensor, rate_hz)
-    beam = beam_settings(place, sub_rays, mode)
+    beam = parse_beam_settings(place, sub_rays, mode)
     with step_bar() as progress:
         world, _, summary = place.open(lidar, settings=beam, progress=progress)
     out.print(summary)
-    with InterruptGuard() as stop, SweepServer(world, lidar, address, noise=noise, max_waiting=max_waiting) as server:
-        out.print(f"serving {site} seen by {lidar.name} at {server.url}: poses in on /pose, sweeps out on /points")
+    with Stop() as stop, SweepServer(world, lidar, address, noise=noise, max_waiting=max_waiting) as server:
+        out.print(f"serving {scene} seen by {lidar.name} at {server.url}: poses in on /pose, sweeps out on /points")
         said = 0
         while not stop.asked:
-            stop.wait(_SAY_EVERY_S)
+            stop.wait(_REPORT_EVERY_S)
             if server.n_answered + server.n_refused > said:
                 said = server.n_answered + server.n_refused
                 out.print(_summary(server))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command that shows logs and worlds in the browser: view."""
+"""hedgerow view: logs, worlds and scenes in the browser, until Ctrl-C."""
 
 import signal
 from contextlib import contextmanager
@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from hedgerow.cli.app import app, out, settings_of
+from hedgerow.cli.app import app, out
+from hedgerow.cli.options import Flag, Seed, Settings, parse_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
     from hedgerow.view.web.colours import Quantity
     from hedgerow.view.web.frame import Choice
-    from hedgerow.view.web.session import Stage
+    from hedgerow.view.web.session import Session
 
 
 @app.command
@@ -31,9 +32,9 @@ def view(
     accumulate: int = 1,
     points: int = 2_000_000,
     points_moving: int = 250_000,
-    side_by_side: Annotated[bool, Parameter(negative=())] = False,
-    seed: int = 0,
-    settings: Annotated[list[str] | None, Parameter(name=["--set", "-s"], negative=())] = None,
+    side_by_side: Flag = False,
+    seed: Seed = 0,
+    settings: Settings = None,
 ) -> None:
     """Show logs, worlds and scenes in the browser, real and simulated over each other or side by side, until Ctrl-C.
 
@@ -61,29 +62,27 @@ def view(
         draw at most so many of them while the camera moves, 0 for all
     side_by_side
         start with the clouds beside each other
-    seed
-        for firing
     settings
-        what the logs do not say themselves, each NAME=VALUE: static=true, trajectory=poses.tum, scanner_m=[0,0,2];
-        hedgerow convert --formats lists them
+        set a parameter of the reader, where the logs do not say themselves: static=true, trajectory=poses.tum,
+        scanner_m=[0,0,2]; may be repeated; hedgerow convert --formats lists them
     """
     from hedgerow.base.progress import step_bar
-    from hedgerow.view.web.frame import APART_M, Choice
+    from hedgerow.view.web.frame import SPACING_M, Choice
     from hedgerow.view.web.server import start_server, stop_server, url_of
-    from hedgerow.view.web.session import open_stage
+    from hedgerow.view.web.session import open_session
 
     choice = Choice(accumulate=accumulate, point_limit=points, moving_points=points_moving)
-    choice.apart_m = APART_M if side_by_side else 0.0
-    quantity, options = _checked(choice, colour), settings_of(settings)
+    choice.spacing_m = SPACING_M if side_by_side else 0.0
+    quantity, options = _checked(choice, colour), parse_settings(settings)
     server = start_server(host, port)  # a taken port is told before anything slow
     try:
         with step_bar() as progress:
-            stage = open_stage(paths, seed, progress, options)
-        choice.quantity = quantity or ("layer" if stage.partners else "height")
-        choice.position = 0 if sweep is None else _position(stage, sweep)
+            session = open_session(paths, seed, progress, options)
+        choice.quantity = quantity or ("layer" if session.comparable else "height")
+        choice.position = 0 if sweep is None else _position(session, sweep)
         from hedgerow.view.web.viewer import Viewer
 
-        viewer = Viewer(server, stage, choice)
+        viewer = Viewer(server, session, choice)
         with _ended_by_ctrl_c(viewer.stop):
             out.print(f"open {url_of(server)} in a browser; Ctrl-C ends")
             if host == "0.0.0.0":
@@ -128,10 +127,10 @@ def _checked(choice: "Choice", colour: str | None) -> "Quantity | None":
     return None if colour is None else names[colour]
 
 
-def _position(stage: "Stage", sweep: int) -> int:
+def _position(session: "Session", sweep: int) -> int:
     from hedgerow.errors import InputError
 
-    numbers = stage.sweeps.tolist()
+    numbers = session.sweeps.tolist()
     if sweep not in numbers:
         there = f"{numbers[0]} to {numbers[-1]}" if numbers else "none, since no log is given"
         raise InputError(f"--sweep {sweep}", f"there is no such sweep; there are {there}")

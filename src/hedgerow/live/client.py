@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Client: asks a running `hedgerow serve` for sweeps, or listens to a running `hedgerow fire --live`.
 
-with Client("ws://127.0.0.1:8765") as client:
-    sweep = client.sweep(Pose.from_xyz_rpy((0, 0, 2)), velocity_mps=(5, 0, 0))
-    sweep.points["ring"], sweep.xyz(), sweep.map_points()
+    with Client("ws://127.0.0.1:8765") as client:
+        sweep = client.sweep(Pose.from_xyz_rpy((0, 0, 2)), velocity_mps=(5, 0, 0))
+        sweep.points["ring"], sweep.xyz(), sweep.map_points()
+
+It speaks the Foxglove WebSocket protocol, version 1, as far as poses and sweeps need it. Control messages are JSON
+texts with an "op". Data is binary: to the server opcode 1, channel (uint32), message; from the server opcode 1,
+subscription (uint32), log time (uint64, ns), message; all little-endian.
 """
 
 import json
@@ -24,20 +28,15 @@ from hedgerow.errors import InputError, SocketError
 from hedgerow.frames import Pose, Trajectory
 from hedgerow.io.ros.messages import ReceivedCloud
 from hedgerow.live.publisher import ANSWERS, LOOPBACK, POINTS, PORT, POSES, live_package, ros2_messages
-from hedgerow.live.request import checked
-
-# The client's side of the Foxglove WebSocket protocol, version 1, as far as poses and sweeps need it.
-#
-# Control messages are JSON texts with an "op". Data is binary: to the server opcode 1, channel (uint32), message; from
-# the server opcode 1, subscription (uint32), log time (uint64, ns), message; all little-endian.
-
+from hedgerow.live.request import make_request
 
 SUBPROTOCOLS = ("foxglove.sdk.v1", "foxglove.websocket.v1")
 _MESSAGE_DATA = 1
+_POSES, _POINTS, _ANSWERS = 1, 1, 2  # our numbers for a channel and two subscriptions
 
 
 @dataclass(frozen=True, slots=True)
-class Data:
+class TopicMessage:
     """A message on a topic that was subscribed to."""
 
     subscription: int
@@ -48,37 +47,31 @@ class Data:
     """The message itself."""
 
 
-def subscribe(channels: dict[int, int]) -> str:
+def encode_subscription(channels: dict[int, int]) -> str:
     """Ask for messages of the server's channels: subscription number by channel number."""
     wanted = [{"id": number, "channelId": channel} for channel, number in channels.items()]
     return json.dumps({"op": "subscribe", "subscriptions": wanted})
 
 
-def advertise(channel: int, topic: str, encoding: str, schema_name: str) -> str:
+def encode_advertisement(channel: int, topic: str, encoding: str, schema_name: str) -> str:
     """Announce a channel of the client's own."""
     entry = {"id": channel, "topic": topic, "encoding": encoding, "schemaName": schema_name}
     return json.dumps({"op": "advertise", "channels": [entry]})
 
 
-def publish(channel: int, payload: bytes) -> bytes:
+def encode_message(channel: int, payload: bytes) -> bytes:
     """Wrap a message for a channel of the client's own."""
     return struct.pack("<BI", _MESSAGE_DATA, channel) + payload
 
 
-def parse(message: str | bytes) -> Data | dict[str, Any] | None:
-    """Take apart what the server sent; None for a binary message of another kind."""
+def decode_message(message: str | bytes) -> TopicMessage | dict[str, Any] | None:
+    """Decode what the server sent; None for a binary message of another kind."""
     if isinstance(message, str):
         return cast("dict[str, Any]", json.loads(message))
     if message[0] != _MESSAGE_DATA:
         return None
     _, subscription, log_time_ns = struct.unpack_from("<BIQ", message)
-    return Data(subscription, log_time_ns, message[13:])
-
-
-# Client: asks a running `hedgerow serve` for sweeps, or listens to a running `hedgerow fire --live`.
-
-
-_POSES, _POINTS, _ANSWERS = 1, 1, 2  # our numbers for a channel and two subscriptions
+    return TopicMessage(subscription, log_time_ns, message[13:])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -172,12 +165,12 @@ class Client(AbstractContextManager["Client"]):
         """
         if not self._takes_poses:
             raise InputError(f"{self._url}", "streams a drive and takes no poses; start hedgerow serve")
-        request = checked(
+        request = make_request(
             {
                 "id": f"{self._name}-{self._n_asked}",
                 "stamp_ns": stamp_ns,
-                "pose": _fields(pose),
-                "end": None if end is None else _fields(end),
+                "pose": _pose_fields(pose),
+                "end": None if end is None else _pose_fields(end),
                 "velocity_mps": None if velocity_mps is None else np.asarray(velocity_mps).tolist(),
                 "seed": seed,
                 "number": self._n_asked if number is None else number,
@@ -185,8 +178,8 @@ class Client(AbstractContextManager["Client"]):
             }
         )
         self._n_asked += 1
-        self._send(publish(_POSES, request.model_dump_json().encode()))
-        answer, cloud = self._answer(request.id)
+        self._send(encode_message(_POSES, request.model_dump_json().encode()))
+        answer, cloud = self._wait_for_answer(request.id)
         trajectory = request.trajectory(stamp_ns, answer["sweep_ns"] * 1e-9)
         return LiveSweep(cloud, trajectory, answer["sensor"], seed, answer["number"], 1e-3 * answer["fire_ms"])
 
@@ -194,7 +187,7 @@ class Client(AbstractContextManager["Client"]):
         """Give every cloud that the server sends to anybody, until it is gone or silent for too long."""
         while True:
             message = self._receive(time.monotonic() + self._timeout_s)
-            if isinstance(message, Data) and message.subscription == _POINTS:
+            if isinstance(message, TopicMessage) and message.subscription == _POINTS:
                 yield ros2_messages().read_cloud(message.payload)
 
     def close(self) -> None:
@@ -220,19 +213,19 @@ class Client(AbstractContextManager["Client"]):
                     raise SocketError(f"{self._url}: is no server of sweeps, it offers {', '.join(sorted(channels))}")
         self._takes_poses = ANSWERS in channels
         numbers = {POINTS: _POINTS, ANSWERS: _ANSWERS}
-        self._send(subscribe({channels[topic]: numbers[topic] for topic in numbers if topic in channels}))
+        self._send(encode_subscription({channels[topic]: numbers[topic] for topic in numbers if topic in channels}))
         if self._takes_poses:
-            self._send(advertise(_POSES, POSES, "json", "hedgerow/SweepRequest"))
+            self._send(encode_advertisement(_POSES, POSES, "json", "hedgerow/SweepRequest"))
         # The server reads in order, so with its pong the subscriptions are in force and nothing later is missed.
         self._socket.ping().wait(self._timeout_s)
 
-    def _answer(self, request_id: str) -> tuple[dict[str, Any], ReceivedCloud]:
+    def _wait_for_answer(self, request_id: str) -> tuple[dict[str, Any], Cloud]:
         """Wait for the facts of a request; its cloud is the last one before them."""
         deadline = time.monotonic() + self._timeout_s
-        cloud: Data | None = None
+        cloud: TopicMessage | None = None
         while True:
             message = self._receive(deadline)
-            if not isinstance(message, Data):
+            if not isinstance(message, TopicMessage):
                 continue
             if message.subscription == _POINTS:
                 cloud = message
@@ -243,7 +236,7 @@ class Client(AbstractContextManager["Client"]):
             if "error" in answer:
                 raise InputError("request", answer["error"])
             if cloud is None or cloud.log_time_ns != answer["log_time_ns"]:
-                raise SocketError(f"{self._url}: a cloud was lost on the way; read faster, or ask again")
+                raise SocketError(f"{self._url}: a cloud was lost; read faster, or ask again")
             return answer, ros2_messages().read_cloud(cloud.payload)
 
     def _send(self, message: str | bytes) -> None:
@@ -252,14 +245,14 @@ class Client(AbstractContextManager["Client"]):
         except live_package("websockets").exceptions.ConnectionClosed:
             raise SocketError(f"{self._url}: the server is gone") from None
 
-    def _receive(self, deadline_s: float) -> Data | dict[str, Any] | None:
+    def _receive(self, deadline_s: float) -> TopicMessage | dict[str, Any] | None:
         try:
-            return parse(self._socket.recv(timeout=max(0.0, deadline_s - time.monotonic())))
+            return decode_message(self._socket.recv(timeout=max(0.0, deadline_s - time.monotonic())))
         except TimeoutError:
             raise SocketError(f"{self._url}: no answer within {self._timeout_s:g} s") from None
         except live_package("websockets").exceptions.ConnectionClosed:
             raise SocketError(f"{self._url}: the server is gone") from None
 
 
-def _fields(pose: Pose) -> dict[str, list[float]]:
+def _pose_fields(pose: Pose) -> dict[str, list[float]]:
     return {"position_m": pose.position_m.tolist(), "quaternion_xyzw": pose.quaternion_xyzw.tolist()}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The returns of a sweep as a driver would send them.
+"""Points: the returns of a sweep as a driver would send them.
 
 Points are raw, as a lidar's driver sends them: each in the sensor's frame of its own instant, with its time beside it,
 so what listens has to undo the motion of the vehicle as it has to with a real sensor.
@@ -15,7 +15,7 @@ from hedgerow.log import Log
 from hedgerow.sensor import Sensor
 
 
-def points_of(sensor: Sensor, log: Log, start_ns: int, *, misses: bool = False) -> NDArray[Any]:
+def make_points(sensor: Sensor, log: Log, start_ns: int, *, misses: bool = False) -> NDArray[Any]:
     """Return the points of one sweep, made by `simulate` with a trajectory of the sensor, in the sensor's own frame.
 
     Args:
@@ -36,10 +36,10 @@ def points_of(sensor: Sensor, log: Log, start_ns: int, *, misses: bool = False) 
     pulse = np.nonzero(wanted)[0]
     along_m = range_m[wanted]
     along_m = np.where(np.isinf(along_m), np.float32(np.nan), along_m)
-    places = sensor.pattern.origin_m[rows][pulse] + along_m[:, None] * sensor.pattern.direction[rows][pulse]
+    points_m = sensor.pattern.origin_m[rows][pulse] + along_m[:, None] * sensor.pattern.direction[rows][pulse]
     intensity = log.returns.intensity
     return point_rows(
-        places,
+        points_m,
         log.beams.ring[pulse],
         (log.beams.time_ns[pulse] - start_ns) * 1e-9,
         np.nan if intensity is None else intensity.reshape(shape)[wanted],

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The serving end of the Foxglove WebSocket: sweeps, transforms and answers out, client messages in."""
+"""Publisher: the serving end of the Foxglove WebSocket: sweeps, transforms and answers out, client messages in.
+
+The Foxglove SDK speaks the protocol in threads of its own. A client that reads too slowly loses the oldest messages.
+The SDK and rosbags, the packages of the extra `live`, are imported when they are first needed.
+"""
 
 import json
 import os
@@ -19,11 +23,6 @@ from hedgerow.io.formats import require_package
 from hedgerow.io.ros.bag import typestore
 from hedgerow.io.ros.messages import POINT_CLOUD2, POSE_STAMPED, TF_MESSAGE, Messages
 
-# The serving end of the Foxglove WebSocket: sweeps, transforms and answers out, client messages in.
-#
-# The Foxglove SDK speaks the protocol in threads of its own. A client that reads too slowly loses the oldest messages.
-
-
 POINTS, TRANSFORMS, ANSWERS, POSES = "/points", "/tf", "/answers", "/pose"
 """Topics: three to listen to, one to publish poses on."""
 MAP_FRAME, SENSOR_FRAME = "map", "lidar"
@@ -34,6 +33,29 @@ PORT = 8765
 # Most messages that wait for a slow client, about ten sweeps with what belongs to them. The SDK's 1,024 would be 3 GB
 # of an HDL-64E's clouds.
 _BACKLOG = 32
+
+
+def live_package(name: str) -> Any:
+    """Import a module of an optional package.
+
+    Raises:
+        MissingPackage: it is not installed; has the pip line.
+    """
+    return optional(name, "live output", "live")
+
+
+@cache
+def ros2_messages() -> Messages:
+    """Return what makes and reads the messages of ROS 2; the first time takes 0.2 s.
+
+    Raises:
+        MissingPackage: rosbags is not installed.
+    """
+    live_package("rosbags")
+    types = typestore(is_ros1=False)
+    for kind in (POINT_CLOUD2, TF_MESSAGE, POSE_STAMPED):
+        types.get_msgdef(kind)  # writes the code for it: 20 ms each, which the first sweep need not wait for
+    return Messages(types, is_ros1=False)
 
 
 def encode_cloud(points: NDArray[Any], stamp_ns: int, *, dense: bool = True) -> bytes:
@@ -74,7 +96,7 @@ class Address:
         if not 0 <= self.port <= 65535:
             raise InputError("port", f"expected 0 to 65535, found {self.port}")
 
-    def refused(self, why: str) -> SocketError:
+    def error(self, why: str) -> SocketError:
         """Return the error that says why nothing can listen here."""
         return SocketError(f"{self.host}:{self.port}: cannot listen there ({why}); choose another --port or --host")
 
@@ -95,7 +117,7 @@ class Address:
                 probe.bind(where)
                 probe.listen(1)
         except OSError as error:
-            raise self.refused(error.strerror or str(error)) from None
+            raise self.error(error.strerror or str(error)) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +151,7 @@ class Publisher(AbstractContextManager["Publisher"]):
         """
         foxglove = live_package("foxglove")
         capability = live_package("foxglove.websocket").Capability
-        # Kept: with the context its channels would go. A context of our own keeps servers in one process apart.
+        # Held by us: with the context its channels would go. A context of our own keeps servers in one process apart.
         self._context = context = foxglove.Context()
         # Made before the server starts, so that a client hears of all of them at once.
         self._points = _ros_channel(foxglove, context, POINTS, POINT_CLOUD2)
@@ -149,7 +171,7 @@ class Publisher(AbstractContextManager["Publisher"]):
                 message_backlog_size=_BACKLOG,
             )
         except RuntimeError as error:
-            raise address.refused(str(error).rpartition("bind port: ")[2]) from None
+            raise address.error(str(error).rpartition("bind port: ")[2]) from None
         host = f"[{address.host}]" if ":" in address.host else address.host  # IPv6
         self.url = f"ws://{host}:{self._server.port}"
         """What to give to a client."""
@@ -209,29 +231,3 @@ class _Listener:
     def on_message_data(self, client: Any, client_channel_id: int, data: bytes) -> None:
         channel = self._channels[client.id, client_channel_id]
         self._receive(ClientMessage(channel.topic, channel.encoding, channel.schema_name, data))
-
-
-# The packages of the extra `live`, imported when they are first needed.
-
-
-def live_package(name: str) -> Any:
-    """Import a module of an optional package.
-
-    Raises:
-        MissingPackage: it is not installed; has the pip line.
-    """
-    return require_package(name, "live output", "live")
-
-
-@cache
-def ros2_messages() -> Messages:
-    """Return what makes and reads the messages of ROS 2; the first time takes 0.2 s.
-
-    Raises:
-        MissingPackage: rosbags is not installed.
-    """
-    live_package("rosbags")
-    types = typestore(is_ros1=False)
-    for kind in (POINT_CLOUD2, TF_MESSAGE, POSE_STAMPED):
-        types.get_msgdef(kind)  # writes the code for it: 20 ms each, which the first sweep need not wait for
-    return Messages(types, is_ros1=False)

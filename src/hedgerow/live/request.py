@@ -27,9 +27,9 @@ class PoseFields(Parameters):
     """Where the sensor is, T_map_sensor."""
 
     position_m: Triple
-    """x, y, z in the map frame."""
+    """Position x, y, z in the map frame."""
     quaternion_xyzw: tuple[Finite, Finite, Finite, Finite] = (0.0, 0.0, 0.0, 1.0)
-    """Turn, of unit length within 0.001."""
+    """Orientation: a quaternion of unit length, within 0.001."""
 
     def pose(self) -> Pose:
         """Return the pose. Raises InputError if the quaternion is not of unit length."""
@@ -37,24 +37,24 @@ class PoseFields(Parameters):
 
 
 class SweepRequest(Parameters):
-    """One sweep, please."""
+    """A request for one sweep."""
 
     id: Id = ""
-    """Comes back with the answer, so that a client knows its own."""
+    """Any text; it is returned with the answer, so that a client can tell its own answers."""
     stamp_ns: int | None = Field(None, ge=0, lt=_LAST_NS)
-    """When the sweep starts; comes back as the stamp of the cloud. Default: the server's time."""
+    """Time at which the sweep starts; it becomes the stamp of the cloud. Default: the server's clock."""
     pose: PoseFields
-    """At the start of the sweep."""
+    """Pose of the sensor at the start of the sweep."""
     end: PoseFields | None = None
-    """At its end: the sensor moves straight and turns evenly between the two. Default: it stands."""
+    """Pose at the end of the sweep; the sensor moves straight and turns evenly in between. Default: it stands still."""
     velocity_mps: Triple | None = None
-    """Or, how it moves during the sweep, map frame, without turning."""
+    """Instead of `end`: velocity of the sensor during the sweep, map frame; it does not turn."""
     seed: int = Field(0, ge=0, lt=1 << 63)
-    """Same seed and same number, same answer."""
+    """Seed of the random numbers; the same seed and sweep number give the same answer."""
     number: int | None = Field(None, ge=0, lt=1 << 31)
-    """Which sweep of the scan: sets the pulse ids that random numbers are keyed by. Default: the server counts."""
+    """Number of the sweep: selects the part of the scan pattern and the random numbers. Default: the server counts."""
     misses: bool = False
-    """Whether pulses that came back with nothing are in the cloud too, at NaN."""
+    """Whether pulses without a return are in the cloud too, as points at NaN."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -91,11 +91,11 @@ def read_request(data: bytes, encoding: str) -> SweepRequest:
         found: Any = {"stamp_ns": stamp_ns, "pose": {"position_m": position_m, "quaternion_xyzw": quaternion}}
     else:
         found = _from_json(data)
-    return checked(found)
+    return make_request(found)
 
 
-def checked(fields: Any) -> SweepRequest:
-    """Make a request of plain fields.
+def make_request(fields: Any) -> SweepRequest:
+    """Check plain fields and make a request of them.
 
     Raises:
         InputError: a field is wrong; names it.
@@ -105,7 +105,7 @@ def checked(fields: Any) -> SweepRequest:
     return request
 
 
-def id_of(data: bytes, encoding: str) -> str:
+def read_id(data: bytes, encoding: str) -> str:
     """Return the id in a message, "" if it has none that can be read."""
     try:
         found = _from_json(data).get("id", "") if encoding == "json" else ""

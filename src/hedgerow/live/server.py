@@ -16,15 +16,47 @@ from types import TracebackType
 from typing import Generic, TypeVar
 
 from hedgerow.errors import HedgerowError, InputError
-from hedgerow.live.points import points_of
+from hedgerow.live.points import make_points
 from hedgerow.live.publisher import POSES, Address, ClientMessage, Publisher, encode_cloud, encode_transform
-from hedgerow.live.request import SweepRequest, id_of, read_request
+from hedgerow.live.request import SweepRequest, read_id, read_request
 from hedgerow.sensor import Sensor
 from hedgerow.simulate import fire_sweep
 from hedgerow.world import World
 
 MAX_WAITING = 8
 """Poses that may wait for their answer; more, and the oldest are dropped."""
+Item = TypeVar("Item")
+
+
+class Inbox(Generic[Item]):
+    """A queue of limited length between threads. When it is full the oldest has to go: of poses, the newest matters."""
+
+    def __init__(self, capacity: int) -> None:
+        """Start empty, with room for so many."""
+        self._items = deque[Item]()
+        self._capacity = capacity
+        self._changed = threading.Condition()
+        self._closed = False
+
+    def put(self, item: Item) -> Item | None:
+        """Add something and return what had to go for it, if anything."""
+        with self._changed:
+            dropped = self._items.popleft() if len(self._items) >= self._capacity else None
+            self._items.append(item)
+            self._changed.notify()
+        return dropped
+
+    def take(self) -> Item | None:
+        """Wait for something and return it; None after `close`, whatever is left."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._items or self._closed)
+            return None if self._closed else self._items.popleft()
+
+    def close(self) -> None:
+        """Let `take` return at once from now on."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +127,13 @@ class SweepServer(AbstractContextManager["SweepServer"]):
         self.close()
 
     def _receive(self, message: ClientMessage) -> None:
-        """Put a pose into the line; called in threads of the SDK."""
+        """Put a pose into the inbox; called in threads of the SDK."""
         came_s = time.perf_counter()
         try:
             _require_pose(message)
             request = read_request(message.data, message.encoding)
         except HedgerowError as error:
-            self._refuse(id_of(message.data, message.encoding), str(error))
+            self._refuse(read_id(message.data, message.encoding), str(error))
             return
         dropped = self._inbox.put(_Waiting(request, came_s))
         if dropped is not None:
@@ -126,7 +158,7 @@ class SweepServer(AbstractContextManager["SweepServer"]):
         start_s = time.perf_counter()
         log = fire_sweep(self._world, sensor, trajectory, number, stamp_ns, seed=request.seed, noise=self._noise)
         fire_s = time.perf_counter() - start_s
-        points = points_of(sensor, log, stamp_ns, misses=request.misses)
+        points = make_points(sensor, log, stamp_ns, misses=request.misses)
         cloud = encode_cloud(points, stamp_ns, dense=not request.misses)
         transform = encode_transform(trajectory.pose_at(stamp_ns), stamp_ns)
         facts = {
@@ -165,40 +197,3 @@ def _require_pose(message: ClientMessage) -> None:
         raise InputError(f"{topic}", f"encoding {message.encoding!r} is not known; use json or cdr")
     if message.encoding == "cdr" and schema_name.replace("/msg/", "/") != "geometry_msgs/PoseStamped":
         raise InputError(f"{topic}", f"message {schema_name!r} is not known; use geometry_msgs/msg/PoseStamped")
-
-
-# Inbox: a line of limited length that threads put things into and one takes them out of.
-
-
-Item = TypeVar("Item")
-
-
-class Inbox(Generic[Item]):
-    """First in, first out. When it is full the oldest has to go: of poses, the newest matters."""
-
-    def __init__(self, capacity: int) -> None:
-        """Make room for so many."""
-        self._items = deque[Item]()
-        self._capacity = capacity
-        self._changed = threading.Condition()
-        self._closed = False
-
-    def put(self, item: Item) -> Item | None:
-        """Add something and return what had to go for it, if anything."""
-        with self._changed:
-            dropped = self._items.popleft() if len(self._items) >= self._capacity else None
-            self._items.append(item)
-            self._changed.notify()
-        return dropped
-
-    def take(self) -> Item | None:
-        """Wait for something and return it; None after `close`, whatever is left."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._items or self._closed)
-            return None if self._closed else self._items.popleft()
-
-    def close(self) -> None:
-        """Let `take` return at once from now on."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()

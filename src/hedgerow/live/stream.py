@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A drive through a world, sent at the pace of the sensor and, if asked for, recorded on the way."""
+"""Streaming: a drive through a world, sent at the pace of the sensor and, if asked for, recorded to a log as well."""
 
 import time
 from collections import deque
@@ -14,19 +14,17 @@ import numpy as np
 from hedgerow.base.interrupt import InterruptGuard
 from hedgerow.errors import InputError
 from hedgerow.io import open_sink
-from hedgerow.live.points import points_of
+from hedgerow.live.points import make_points
 from hedgerow.live.publisher import Address, Publisher, encode_cloud, encode_transform
 from hedgerow.log import Log
 from hedgerow.simulate import Simulation
 
-# Pacer: sends each sweep when the sensor would have finished it, and tells how well that went.
-
-
-_MOST_KEPT = 10_000  # lateness of this many sweeps, the newest, stands for all of them
+_REPORT_EVERY_S = 5.0
+_LATENESS_SWEEPS = 10_000  # lateness of this many sweeps, the newest, stands for all of them
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class PaceReport:
     """The rate held over some sweeps."""
 
     n_sweeps: int
@@ -74,7 +72,7 @@ class Pacer:
         self._period_s, self._clock, self._sleep = period_s, clock, sleep
         self._start_s = clock()
         self._n_sent = 0
-        self._late_s = deque[float](maxlen=_MOST_KEPT)
+        self._late_s = deque[float](maxlen=_LATENESS_SWEEPS)
         self._marked = 0, self._start_s
 
     def wait(self) -> None:
@@ -88,33 +86,27 @@ class Pacer:
         self._late_s.append(max(0.0, self._clock() - self._due_s()))
         self._n_sent += 1
 
-    def held(self) -> Pace:
+    def report(self) -> PaceReport:
         """Return the pace since the start."""
-        return self._pace(0, self._start_s)
+        return self._report_since(0, self._start_s)
 
-    def held_lately(self, at_least_s: float) -> Pace | None:
+    def report_latest(self, at_least_s: float) -> PaceReport | None:
         """Return the pace since this last gave one, or None if that is not yet so long ago."""
         n_sent, since_s = self._marked
         if self._clock() - since_s < at_least_s or self._n_sent == n_sent:
             return None
-        pace = self._pace(n_sent, since_s)
+        pace = self._report_since(n_sent, since_s)
         self._marked = self._n_sent, self._clock()
         return pace
 
     def _due_s(self) -> float:
         return self._start_s + (self._n_sent + 1) * self._period_s
 
-    def _pace(self, n_before: int, since_s: float) -> Pace:
+    def _report_since(self, n_before: int, since_s: float) -> PaceReport:
         n = self._n_sent - n_before
         late_s = list(self._late_s)[-n:] if n else [0.0]
         median_s, most_s = (float(value) for value in np.quantile(late_s, [0.5, 0.95]))
-        return Pace(n, self._clock() - since_s, n * self._period_s, median_s, most_s)
-
-
-# A drive through a world, sent at the pace of the sensor and, if asked for, recorded on the way.
-
-
-_SAY_EVERY_S = 5.0
+        return PaceReport(n, self._clock() - since_s, n * self._period_s, median_s, most_s)
 
 
 def stream_drive(
@@ -125,7 +117,7 @@ def stream_drive(
     loop: bool = False,
     n_sweeps: int | None = None,
     say: Callable[[str], object] = lambda line: None,
-) -> tuple[Log, Pace]:
+) -> tuple[Log, PaceReport]:
     """Fire sweep after sweep and send each when the sensor would have finished it.
 
     Args:
@@ -163,24 +155,24 @@ def stream_drive(
             _send(publisher, simulation, log, simulation.delay_ns(number), pacer)
             if sink is not None:
                 sink.append(log)
-            if pace := pacer.held_lately(_SAY_EVERY_S):
-                say(pace.text())
+            if latest := pacer.report_latest(_REPORT_EVERY_S):
+                say(latest.text())
             if stop.asked:
                 break
         assert log is not None  # there is at least one sweep
-        held = pacer.held()
-    say(f"sent {held.n_sweeps} sweeps of {sensor.name} in {held.took_s:.1f} s: {held.text()}")
+        pace = pacer.report()
+    say(f"sent {pace.n_sweeps} sweeps of {sensor.name} in {pace.took_s:.1f} s: {pace.text()}")
     if output is not None:
         say(f"wrote {output}")
     if stop.asked:
         raise KeyboardInterrupt
-    return log, held
+    return log, pace
 
 
 def _send(publisher: Publisher, simulation: Simulation, log: Log, delay_ns: int, pacer: Pacer) -> None:
     """Send a sweep; of a later round, its stamps are `delay_ns` after the times of the trajectory."""
     stamp_ns = int(log.beams.time_ns[0])
-    cloud = encode_cloud(points_of(simulation.sensor, log, stamp_ns), stamp_ns)
+    cloud = encode_cloud(make_points(simulation.sensor, log, stamp_ns), stamp_ns)
     transform = encode_transform(simulation.trajectory.pose_at(stamp_ns - delay_ns), stamp_ns)
     pacer.wait()
     publisher.send_sweep(cloud, transform, log_time_ns=time.time_ns(), sensor_time_ns=stamp_ns)

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A shaded picture of any scene, made by firing a pinhole camera of beams at it: the way to look at a scene.
+"""A shaded picture of any scene, made by firing a pinhole camera of beams at it.
 
-render(scene, "scene.png", eye_m=(-10, 0, 2), look_at_m=(0, 0, 1), colours=named_colours({"grass": 101}))
+    render(scene, "scene.png", eye_m=(-10, 0, 2), look_at_m=(0, 0, 1), colours=named_colours({"grass": 101}))
+
+How bright a surface looks follows from its slope, the sun, the part of the sky it sees, and haze. Beams only report
+ranges, so the slope comes from two more beams beside each: three points of one element make a plane. The three share a
+pulse number, hence their random numbers: range noise shifts them together, and permeable elements let all or none pass.
 """
 
 from collections.abc import Mapping, Sequence
@@ -51,6 +55,18 @@ _GREY: Colour = (0.6, 0.6, 0.6)
 _GAMMA = 2.2
 _CHUNK = 400_000
 """Pixels at once: bounds the memory to some hundred megabytes."""
+_ZENITH, _HORIZON = (np.array(each) ** 2.2 for each in ((0.30, 0.50, 0.85), (0.80, 0.88, 0.96)))
+_SUNLIGHT, _SKYLIGHT = (np.array(each) for each in ((1.75, 1.62, 1.38), (0.62, 0.70, 0.82)))
+_THROUGH = 0.3
+"""Share of the sunlight that thin elements let shine through to the side that faces away from the sun."""
+_UNDER_LEAVES = 0.3
+"""Share of the skylight that arrives, from leaf to leaf, where the sky itself is hidden."""
+_HAZE_M = 800.0
+"""Distance over which haze takes all but 1/e of the colour."""
+_BESIDE_RAD = 1e-4
+"""Angle between a beam and the two beside it: far less than a pixel, far more than float32 steps."""
+_SITE_BIAS_M = 0.04
+"""Five standard deviations of the roughest material of a site: shadows begin above its noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +81,7 @@ class Camera:
     """Angle from the left to the right edge of the picture."""
 
     def directions(self, column: Array, row: Array) -> Array:
-        """Return the (N, 3) unit directions of places in the picture, in pixels from its upper left corner."""
+        """Return the (N, 3) unit directions of points of the picture, in pixels from its upper left corner."""
         ahead = (self.look_at_m - self.eye_m) / np.linalg.norm(self.look_at_m - self.eye_m)
         right = np.cross(ahead, [0.0, 0.0, 1.0])
         if np.linalg.norm(right) < 1e-9:  # straight up or down: the picture's right is east
@@ -75,8 +91,8 @@ class Camera:
         pixel = 2 * np.tan(np.radians(self.fov_deg) / 2) / self.width_px
         u = (column - self.width_px / 2)[:, None] * pixel
         v = (row - self.height_px / 2)[:, None] * pixel
-        way = ahead + u * right + v * down
-        return way / np.linalg.norm(way, axis=1, keepdims=True)
+        direction = ahead + u * right + v * down
+        return direction / np.linalg.norm(direction, axis=1, keepdims=True)
 
 
 def named_colours(labels: Mapping[str, int]) -> dict[int, Colour]:
@@ -88,7 +104,7 @@ def render(scene: Scene, path: str | Path, eye_m: ArrayLike, look_at_m: ArrayLik
     """Draw a scene into an image file.
 
     Args:
-        scene, eye_m, look_at_m, options: as in `picture`.
+        scene, eye_m, look_at_m, options: as in `render_picture`.
         path: ends in .png, .jpg or .jpeg.
 
     Raises:
@@ -96,7 +112,7 @@ def render(scene: Scene, path: str | Path, eye_m: ArrayLike, look_at_m: ArrayLik
         FileError: unknown suffix, or the system refuses to write.
     """
     _kind(path)  # a wrong name is refused before the work, not after it
-    save_picture(picture(scene, eye_m, look_at_m, **options), path)
+    save_picture(render_picture(scene, eye_m, look_at_m, **options), path)
 
 
 def save_picture(image: NDArray[np.uint8], path: str | Path) -> None:
@@ -112,7 +128,7 @@ def save_picture(image: NDArray[np.uint8], path: str | Path) -> None:
         Image.fromarray(image).save(temporary, format=kind)
 
 
-def picture(
+def render_picture(
     scene: Scene,
     eye_m: ArrayLike,
     look_at_m: ArrayLike,
@@ -161,8 +177,10 @@ def picture(
         for begin in range(0, n, _CHUNK):
             pixel = np.arange(begin, min(begin + _CHUNK, n))
             row, column = np.divmod(pixel, width_px)
-            way = camera.directions(column + rng.random(len(pixel)), row + rng.random(len(pixel)))
-            total[pixel] += seen(scene, camera.eye_m, way, pixel, light, table, rng, seed=sample, threads=threads)
+            direction = camera.directions(column + rng.random(len(pixel)), row + rng.random(len(pixel)))
+            total[pixel] += shade(
+                scene, camera.eye_m, direction, pixel, light, table, rng, seed=sample, threads=threads
+            )
             if progress is not None:
                 progress(sample * n + int(pixel[-1]) + 1)
     shown = _softened(total / samples) ** (1 / _GAMMA)
@@ -211,25 +229,6 @@ def _softened(light: Array) -> Array:
     return np.where(light < 0.7, light, 0.7 + 0.3 * (1 - np.exp(-(np.maximum(light, 0.7) - 0.7) / 0.3)))
 
 
-# How bright what a beam meets looks: its slope, the sun, the part of the sky it sees, and haze.
-#
-# Beams only report ranges, so the slope of a surface comes from two more beams beside each: three points of one element
-# make a plane. The three share a pulse number, hence their random numbers: range noise shifts them together, and
-# permeable elements let all or none of them pass.
-
-
-_ZENITH, _HORIZON = (np.array(each) ** 2.2 for each in ((0.30, 0.50, 0.85), (0.80, 0.88, 0.96)))
-_SUNLIGHT, _SKYLIGHT = (np.array(each) for each in ((1.75, 1.62, 1.38), (0.62, 0.70, 0.82)))
-_THROUGH = 0.3
-"""Share of the sunlight that thin things let shine through to the side that faces away from the sun."""
-_UNDER_LEAVES = 0.3
-"""Share of the skylight that arrives, from leaf to leaf, where the sky itself is hidden."""
-_HAZE_M = 800.0
-"""Distance over which haze takes all but 1/e of the colour."""
-_ASIDE_RAD = 1e-4
-"""Angle between a beam and the two beside it: far less than a pixel, far more than float32 steps."""
-
-
 @dataclass(frozen=True, slots=True)
 class Light:
     """The sun and the sky."""
@@ -242,10 +241,10 @@ class Light:
     """Shadows begin this far in front of a surface."""
 
 
-def seen(
+def shade(
     scene: Scene,
     eye_m: Array,
-    way: Array,
+    direction: Array,
     pulse: NDArray[np.int64],
     light: Light,
     table: Array,
@@ -259,7 +258,7 @@ def seen(
     Args:
         scene: what there is to see.
         eye_m: (3,) where the eye is [m].
-        way: (N, 3) unit directions in which it looks.
+        direction: (N, 3) unit directions in which it looks.
         pulse: (N,) identity of each.
         light: sun and sky.
         table: (L, 3) colour of each label, linear; labels beyond take the last row.
@@ -269,8 +268,8 @@ def seen(
     Returns:
         (N, 3) red, green and blue, linear; may exceed 1.
     """
-    hits, normal = _hit_with_normal(scene, eye_m, way, pulse, seed, threads)
-    colour = _sky(way)
+    hits, normal = _hit_with_normal(scene, eye_m, direction, pulse, seed, threads)
+    colour = _sky(direction)
     hit = np.flatnonzero(np.isfinite(hits.range_m))
     if not len(hit):
         return colour
@@ -279,7 +278,7 @@ def seen(
     sunlight = np.where(facing > 0, facing, -_THROUGH * facing)
     skylight = np.ones(len(hit))
     if light.shadows:
-        point = eye_m + (range_m - light.bias_m)[:, None] * way[hit] + light.bias_m * normal
+        point = eye_m + (range_m - light.bias_m)[:, None] * direction[hit] + light.bias_m * normal
         sees_sun, sees_sky = _in_the_open(scene, point, normal, light, rng, seed, threads)
         sunlight, skylight = sunlight * sees_sun, _UNDER_LEAVES + (1 - _UNDER_LEAVES) * sees_sky
     skylight = skylight * (0.75 + 0.25 * normal[:, 2])
@@ -305,36 +304,32 @@ def _in_the_open(
 
 
 def _hit_with_normal(
-    scene: Scene, eye_m: Array, way: Array, pulse: NDArray[np.int64], seed: int, threads: int
+    scene: Scene, eye_m: Array, direction: Array, pulse: NDArray[np.int64], seed: int, threads: int
 ) -> tuple[Hits, Array]:
     """First hits of beams, and (N, 3) unit normals that face the eye."""
-    n = len(way)
-    level = np.cross(way, np.where(np.abs(way[:, 2:]) > 0.9, [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]))
+    n = len(direction)
+    level = np.cross(direction, np.where(np.abs(direction[:, 2:]) > 0.9, [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]))
     level /= np.linalg.norm(level, axis=1, keepdims=True)
-    ways = np.stack([way, way + _ASIDE_RAD * level, way + _ASIDE_RAD * np.cross(level, way)])
-    ways = (ways / np.linalg.norm(ways, axis=-1, keepdims=True)).astype(np.float32)
-    beams = Beams.from_arrays(origins=eye_m, directions=ways.reshape(-1, 3), pulses=np.tile(pulse, 3))
+    directions = np.stack(
+        [direction, direction + _BESIDE_RAD * level, direction + _BESIDE_RAD * np.cross(level, direction)]
+    )
+    directions = (directions / np.linalg.norm(directions, axis=-1, keepdims=True)).astype(np.float32)
+    beams = Beams.from_arrays(origins=eye_m, directions=directions.reshape(-1, 3), pulses=np.tile(pulse, 3))
     three = scene.fire(beams, seed=seed, threads=threads)
     element = three.element.reshape(3, n)
     same = (element[0] >= 0) & (element[0] == element[1]) & (element[0] == element[2])
-    points = np.where(same[:, None], three.range_m.reshape(3, n, 1).astype(np.float64), 0.0) * ways
+    points = np.where(same[:, None], three.range_m.reshape(3, n, 1).astype(np.float64), 0.0) * directions
     normal = np.cross(points[1] - points[0], points[2] - points[0])
     length = np.linalg.norm(normal, axis=1, keepdims=True)
     # At an edge, and on a Gaussian, which has no surface: as if it faced the eye.
-    normal = np.where(length > 0, normal / np.maximum(length, 1e-300), -way)
+    normal = np.where(length > 0, normal / np.maximum(length, 1e-300), -direction)
     hits = Hits(**{each.name: getattr(three, each.name)[:n] for each in fields(Hits)})
-    return hits, np.where((normal * way).sum(axis=1, keepdims=True) > 0, -normal, normal)
+    return hits, np.where((normal * direction).sum(axis=1, keepdims=True) > 0, -normal, normal)
 
 
-def _sky(way: Array) -> Array:
-    height = np.clip(way[:, 2:], 0, 1) ** 0.5
+def _sky(direction: Array) -> Array:
+    height = np.clip(direction[:, 2:], 0, 1) ** 0.5
     return _HORIZON * (1 - height) + _ZENITH * height
-
-
-# A picture of a site, from the place its file names, or from above a corner.
-
-
-_BIAS_M = 0.04  # five standard deviations of the roughest material: shadows begin above its noise
 
 
 def draw_site(site: Site, path: str | Path, *, samples: int = 2, width_px: int = 960, height_px: int = 540) -> None:
@@ -343,7 +338,7 @@ def draw_site(site: Site, path: str | Path, *, samples: int = 2, width_px: int =
     Raises:
         FileError: the file cannot be written.
     """
-    eye, look_at, fov_deg = view_of(site)
+    eye, look_at, fov_deg = choose_view(site)
     render(
         site.scene,
         path,
@@ -354,22 +349,22 @@ def draw_site(site: Site, path: str | Path, *, samples: int = 2, width_px: int =
         fov_deg=fov_deg,
         colours=named_colours(site.labels),
         samples=samples,
-        bias_m=_BIAS_M,
+        bias_m=_SITE_BIAS_M,
     )
 
 
-def view_of(site: Site) -> tuple[Array, Array, float]:
+def choose_view(site: Site) -> tuple[Array, Array, float]:
     """Return where the camera is and what it looks at, (3,) each, map frame [m], and its angle [deg]."""
     view = site.file.view
     if view is not None:
-        return _above(site, view.eye_m), _above(site, view.look_at_m), view.fov_deg
+        return _above_ground(site, view.eye_m), _above_ground(site, view.look_at_m), view.fov_deg
     low_x, low_y, high_x, high_y = site.terrain.bounds_m
     size = max(high_x - low_x, high_y - low_y)
     middle = [(low_x + high_x) / 2, (low_y + high_y) / 2, 0.0]
-    return _above(site, [low_x - 0.1 * size, low_y - 0.1 * size, 0.35 * size]), _above(site, middle), 60.0
+    return _above_ground(site, [low_x - 0.1 * size, low_y - 0.1 * size, 0.35 * size]), _above_ground(site, middle), 60.0
 
 
-def _above(site: Site, place: list[float]) -> Array:
+def _above_ground(site: Site, xyz_m: list[float]) -> Array:
     low_x, low_y, high_x, high_y = site.terrain.bounds_m
-    x, y, z = place
+    x, y, z = xyz_m
     return np.array([x, y, z + float(site.terrain.height_m(np.clip(x, low_x, high_x), np.clip(y, low_y, high_y)))])

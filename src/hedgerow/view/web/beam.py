@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from hedgerow.errors import InputError
 from hedgerow.log import Log
 from hedgerow.metrics.inputs import SAME_DIRECTION, SAME_ORIGIN_M
-from hedgerow.view.web.frame import Shown
-from hedgerow.view.web.session import Rgb, Stage
+from hedgerow.view.web.frame import ShownLayer
+from hedgerow.view.web.session import Rgb, Session
 from hedgerow.world.learned import ElementWorld, RangeDensity
 
 SEEN_RAD = 0.004
@@ -23,7 +23,7 @@ _NO_LIMIT_M = 200.0
 
 @dataclass(frozen=True)
 class BeamAt:
-    """Which beam: a sweep's number, the beam's place in it, and the layer."""
+    """Which beam: a sweep's number, the beam's row in it, and the layer."""
 
     sweep: int
     row: int
@@ -50,7 +50,7 @@ class BeamView:
     """Each layer's own."""
 
 
-def pick(shown: list[Shown], origin_m: NDArray[np.float64], direction: NDArray[np.float64]) -> BeamAt | None:
+def pick_beam(shown: list[ShownLayer], origin_m: NDArray[np.float64], direction: NDArray[np.float64]) -> BeamAt | None:
     """Find the beam whose return was clicked.
 
     Args:
@@ -81,14 +81,14 @@ def pick(shown: list[Shown], origin_m: NDArray[np.float64], direction: NDArray[n
     return at if angle < MISSED_RAD else None
 
 
-def look(stage: Stage, at: BeamAt) -> BeamView:
+def inspect_beam(session: Session, at: BeamAt) -> BeamView:
     """Gather what all layers say of one beam.
 
     Raises:
         InputError: there is no such beam.
     """
-    own = stage.layers[at.layer] if stage.layers else None
-    real = None if own is None else stage.sweep(0 if own.is_fired else at.layer, at.sweep)
+    own = session.layers[at.layer] if session.layers else None
+    real = None if own is None else session.sweep(0 if own.is_fired else at.layer, at.sweep)
     if real is None or not 0 <= at.row < len(real):
         n = 0 if real is None else len(real)
         raise InputError(f"beam {at.row}", f"sweep {at.sweep} has {n} beams, numbered from 0")
@@ -96,16 +96,16 @@ def look(stage: Stage, at: BeamAt) -> BeamView:
     measured: dict[str, float] = {}
     density: dict[str, RangeDensity] = {}
     log_density: dict[str, float] = {}
-    for i, layer in enumerate(stage.layers):
-        log = stage.sweep(i, at.sweep)
+    for i, layer in enumerate(session.layers):
+        log = session.sweep(i, at.sweep)
         if log is not None and _same_beam(real, log, at.row):
             measured[layer.name] = float(log.returns.first_m[at.row])
         if isinstance(layer.world, ElementWorld):
             density[layer.name] = range_density(layer.world, real, at.row)
-            log_density[layer.name] = _scored(layer.world, real[at.row : at.row + 1])
+            log_density[layer.name] = _log_density(layer.world, real[at.row : at.row + 1])
     row = at.row
     direction = beams.direction[row].astype(np.float64)
-    colours = {layer.name: layer.colour for layer in stage.layers}
+    colours = {layer.name: layer.colour for layer in session.layers}
     return BeamView(at, beams.origin_m[row], direction, int(beams.ring[row]), measured, density, log_density, colours)
 
 
@@ -123,19 +123,19 @@ def range_density(world: ElementWorld, real: Log, row: int) -> RangeDensity:
     return world.pdf(real.beams[row : row + 1], range_m, min_sigma_m=SIGMA_M)
 
 
-def _scored(world: ElementWorld, beam: Log) -> float:
+def _log_density(world: ElementWorld, beam: Log) -> float:
     try:
         return float(world.log_likelihood(beam)[0])
     except InputError:  # no maximal range, or a world of points beside others
         return np.nan
 
 
-def interesting(view: BeamView, margin_m: float = 1.0) -> tuple[float, float]:
+def choose_plot_span(view: BeamView, margin_m: float = 1.0) -> tuple[float, float]:
     """Return the ranges between which to draw the densities: where they are not all but 0, and all measured ones."""
-    places = [value for value in view.measured_m.values() if np.isfinite(value)]
+    ranges_m = [value for value in view.measured_m.values() if np.isfinite(value)]
     for density in view.density.values():
         tall = density.range_m[density.density_per_m > 1e-3 * max(float(density.density_per_m.max()), 1e-12)]
-        places += [float(tall[0]), float(tall[-1])] if len(tall) else []
-    if not places:
+        ranges_m += [float(tall[0]), float(tall[-1])] if len(tall) else []
+    if not ranges_m:
         return 0.0, 10.0
-    return max(0.0, min(places) - margin_m), max(places) + margin_m
+    return max(0.0, min(ranges_m) - margin_m), max(ranges_m) + margin_m

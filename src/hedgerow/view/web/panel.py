@@ -9,37 +9,42 @@ from numpy.typing import NDArray
 
 from hedgerow.base.figure import new_figure
 from hedgerow.errors import InputError
-from hedgerow.view.web.beam import SIGMA_M, BeamAt, BeamView, interesting
+from hedgerow.view.web.beam import SIGMA_M, BeamAt, BeamView, choose_plot_span
 from hedgerow.view.web.colours import QUANTITIES, TITLES, UNKNOWN, Legend, scale
 from hedgerow.view.web.drawing import GaussiansAs
-from hedgerow.view.web.frame import APART_M, MOVING_POINTS, Choice, Frame
-from hedgerow.view.web.session import Rgb, Stage
+from hedgerow.view.web.frame import MOVING_POINTS, SPACING_M, Choice, Frame
+from hedgerow.view.web.session import Rgb, Session
 
 if TYPE_CHECKING:
     from viser import ViserServer
 
-
 Changed = Callable[[str], None]
-"""Called with what has to be drawn anew: clouds, places (of clouds), detail, size, solids, way or beam."""
+"""Called with what has to be drawn anew: clouds, spacing, detail, size, worlds, path or beam."""
 
-_DETAIL = "at most so many points are drawn while the camera moves"
+_DETAIL_HINT = "at most so many points are drawn while the camera moves"
+Picture = NDArray[np.uint8]
+"""(height, width, 4) red, green, blue, alpha."""
+_PAPER, _INK = "#242424", "#d8d8d8"
+"""Pictures are dark, as the panel is."""
+_DPI = 200
+_MAX_ENTRIES = 30
 
 
 class Panel:
     """The controls of one viewer."""
 
-    def __init__(self, server: "ViserServer", stage: Stage, choice: Choice, changed: Changed) -> None:
+    def __init__(self, server: "ViserServer", session: Session, choice: Choice, changed: Changed) -> None:
         """Build all controls."""
         self._gui: Any = server.gui
-        self._stage, self._choice, self._changed = stage, choice, changed
+        self._session, self._choice, self._changed = session, choice, changed
         self.playing = False
-        self.solids: list[Any] = []
+        self.worlds: list[Any] = []
         self._switches: list[Any] = []
         self._status = self._gui.add_markdown("reading ...")
-        if stage.layers:
+        if session.layers:
             self._add_sweeps()
         self._add_colours()
-        if stage.layers:
+        if session.layers:
             self._add_beam()
             self._add_layers()
         self._add_worlds()
@@ -47,7 +52,7 @@ class Panel:
     # ---- building ---------------------------------------------------------------------------------------------
 
     def _add_sweeps(self) -> None:
-        n = len(self._stage.sweeps)
+        n = len(self._session.sweeps)
         with self._gui.add_folder("Sweeps"):
             self.slider = self._gui.add_slider("sweep", 0, max(n - 1, 1), 1, self._choice.position, disabled=n == 1)
             self._play = self._gui.add_button("Play", disabled=n == 1)
@@ -60,17 +65,17 @@ class Panel:
 
     def _add_layers(self) -> None:
         with self._gui.add_folder("Clouds"):
-            for i, layer in enumerate(self._stage.layers):
+            for i, layer in enumerate(self._session.layers):
                 title = f"{layer.name} (fired)" if layer.is_fired else layer.name
                 self._switches.append(self._gui.add_checkbox(title, i not in self._choice.hidden))
                 self._on(self._switches[-1], "clouds", hidden=self._hidden)
-            if self._stage.partners:
-                beside = self._gui.add_checkbox("side by side", self._choice.apart_m > 0)
-                apart = self._gui.add_number("apart [m]", self._choice.apart_m or APART_M, min=1.0, step=1.0)
-                for each in (beside, apart):
-                    self._on(each, "places", apart_m=lambda: float(apart.value) if beside.value else 0.0)
-            self.way = self._gui.add_checkbox("sensor's way", True)
-            self._on(self.way, "way")
+            if self._session.comparable:
+                beside = self._gui.add_checkbox("side by side", self._choice.spacing_m > 0)
+                spacing = self._gui.add_number("spacing [m]", self._choice.spacing_m or SPACING_M, min=1.0, step=1.0)
+                for each in (beside, spacing):
+                    self._on(each, "spacing", spacing_m=lambda: float(spacing.value) if beside.value else 0.0)
+            self.path = self._gui.add_checkbox("sensor's path", True)
+            self._on(self.path, "path")
             self.size = self._gui.add_slider("point size [m]", 0.01, 0.3, 0.01, 0.05)
             self._on(self.size, "size")
             limit = self._gui.add_number("at most [points]", self._choice.point_limit, min=1, step=1)
@@ -81,27 +86,27 @@ class Panel:
         numbers = sorted({1_000_000, MOVING_POINTS, 50_000, self._choice.moving_points} - {0}, reverse=True)
         choices = {"all points": 0} | {f"{number:,}": number for number in numbers}
         initial = next(name for name, number in choices.items() if number == self._choice.moving_points)
-        moving = self._gui.add_dropdown("while moving", tuple(choices), initial_value=initial, hint=_DETAIL)
+        moving = self._gui.add_dropdown("while moving", tuple(choices), initial_value=initial, hint=_DETAIL_HINT)
         self._on(moving, "detail", moving_points=lambda: choices[moving.value])
 
     def _add_worlds(self) -> None:
-        if not self._stage.solids:
+        if not self._session.worlds:
             return
         with self._gui.add_folder("Worlds"):
-            for solid in self._stage.solids:
-                self.solids.append(self._gui.add_checkbox(f"{solid.name}", not self._stage.layers))
-                self._on(self.solids[-1], "solids")
+            for layer in self._session.worlds:
+                self.worlds.append(self._gui.add_checkbox(f"{layer.name}", not self._session.layers))
+                self._on(self.worlds[-1], "worlds")
             self.gaussians_as = self._gui.add_dropdown("Gaussians as", get_args(GaussiansAs))
-            self._on(self.gaussians_as, "solids")
+            self._on(self.gaussians_as, "worlds")
 
     def _add_colours(self) -> None:
         with self._gui.add_folder("Colours"):
             quantity = self._gui.add_dropdown("by", QUANTITIES, initial_value=self._choice.quantity)
             self._on(quantity, "clouds", quantity=lambda: quantity.value)
-            if len(self._stage.partners) > 1:
-                names = [self._stage.layers[i].name for i in self._stage.partners]
-                partner = self._gui.add_dropdown("compared with", names)
-                self._on(partner, "clouds", partner=lambda: 1 + names.index(partner.value))
+            if len(self._session.comparable) > 1:
+                names = [self._session.layers[i].name for i in self._session.comparable]
+                compared_with = self._gui.add_dropdown("compared with", names)
+                self._on(compared_with, "clouds", compared_with=lambda: 1 + names.index(compared_with.value))
             self._legend = self._gui.add_image(np.zeros((1, 1, 4), dtype=np.uint8), format="png")
             rescale = self._gui.add_button("Fit colours to what is shown")
         rescale.on_click(self._rescale)
@@ -138,13 +143,13 @@ class Panel:
 
     def step(self) -> None:
         """Go to the next sweep, after the last to the first."""
-        self.slider.value = (self._choice.position + 1) % len(self._stage.sweeps)
+        self.slider.value = (self._choice.position + 1) % len(self._session.sweeps)
         self._choice.position = self.slider.value
 
     def beam(self) -> BeamAt | None:
         """Return the beam whose number was given; None if none."""
         row = int(self._beam.value)
-        return None if row < 0 else BeamAt(int(self._stage.sweeps[self._choice.position]), row)
+        return None if row < 0 else BeamAt(int(self._session.sweeps[self._choice.position]), row)
 
     def _number_given(self, event: Any) -> None:
         if event.client is not None:  # by a person, not by `show_beam`
@@ -164,10 +169,10 @@ class Panel:
 
     def show(self, frame: Frame) -> None:
         """Write the legend, how much there is, and how much of it is drawn."""
-        self._legend.image = legend_picture(frame.legend)
+        self._legend.image = draw_legend(frame.legend)
         lines = [f"**{name}**: {n:,} elements" for name, n in self._elements()]
-        if self._stage.layers:
-            window = self._stage.window(self._choice.position, self._choice.accumulate)
+        if self._session.layers:
+            window = self._session.window(self._choice.position, self._choice.accumulate)
             numbers = f"sweep {window[-1]}" if len(window) == 1 else f"sweeps {window[0]} to {window[-1]}"
             thinned = f" of {frame.n_points:,}" if frame.n_drawn < frame.n_points else ""
             lines.insert(0, f"**{numbers}**: {frame.n_drawn:,}{thinned} points")
@@ -185,16 +190,16 @@ class Panel:
         self._plot.visible = isinstance(view, BeamView)
         if isinstance(view, BeamView):
             self._beam.value = view.at.row
-            self._plot.image = density_picture(view)
-            self._beam_text.content = _described(view)
+            self._plot.image = draw_density(view)
+            self._beam_text.content = _describe(view)
         elif view is not None:
             self._beam_text.content = f"*{view}*"
 
     def _elements(self) -> list[tuple[str, int]]:
-        return [(solid.name, solid.world.size().elements) for solid in self._stage.solids]
+        return [(layer.name, layer.world.size().elements) for layer in self._session.worlds]
 
 
-def _described(view: BeamView) -> str:
+def _describe(view: BeamView) -> str:
     lines = [f"sweep {view.at.sweep}, beam {view.at.row}, ring {view.ring}"]
     lines += [f"{name}: log density {value:.2f}" for name, value in view.log_density.items()]
     if not view.density:
@@ -202,20 +207,10 @@ def _described(view: BeamView) -> str:
     return "\n\n".join(lines)
 
 
-# Small pictures for the panel: the colour bar, and the range density of a beam. Dark, as the panel is.
-
-
-Picture = NDArray[np.uint8]
-"""(height, width, 4) red, green, blue, alpha."""
-_PAPER, _INK = "#242424", "#d8d8d8"
-_DPI = 200
-_ENTRIES_AT_MOST = 30
-
-
-def legend_picture(legend: Legend) -> Picture:
+def draw_legend(legend: Legend) -> Picture:
     """Draw what the colours mean."""
     if legend.limits is None:
-        return _swatches(legend)
+        return _draw_swatches(legend)
     figure = _new(3.0, 0.62)
     axes = figure.subplots()
     bar = scale(legend.quantity, np.linspace(0, 1, 256))
@@ -226,11 +221,11 @@ def legend_picture(legend: Legend) -> Picture:
     return _pixels(figure)
 
 
-def density_picture(view: BeamView) -> Picture:
+def draw_density(view: BeamView) -> Picture:
     """Draw the range densities of a beam, with the first ranges that the layers measured."""
     figure = _new(3.0, 1.9)
     axes = figure.subplots()
-    low, high = interesting(view)
+    low, high = choose_plot_span(view)
     for name, density in view.density.items():
         part = (density.range_m >= low) & (density.range_m <= high)
         label = f"{name}: no return {density.no_return:.0%}"
@@ -252,8 +247,8 @@ def density_picture(view: BeamView) -> Picture:
     return _pixels(figure)
 
 
-def _swatches(legend: Legend) -> Picture:
-    entries = legend.entries[:_ENTRIES_AT_MOST] or (("nothing to see", UNKNOWN),)
+def _draw_swatches(legend: Legend) -> Picture:
+    entries = legend.entries[:_MAX_ENTRIES] or (("nothing to see", UNKNOWN),)
     columns = 2 if legend.quantity == "label" else 1
     rows = -(-len(entries) // columns)
     figure = _new(3.0, 0.1 + 0.17 * rows)

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import HedgerowError, InputError
-from hedgerow.view.web.beam import BeamAt, look, pick
+from hedgerow.view.web.beam import BeamAt, inspect_beam, pick_beam
 from hedgerow.view.web.colours import Limits, Quantity
 from hedgerow.view.web.drawing import Drawing
 from hedgerow.view.web.frame import Choice, Frame, make_frame
 from hedgerow.view.web.panel import Panel
-from hedgerow.view.web.session import Stage
+from hedgerow.view.web.session import Session
 
 if TYPE_CHECKING:
     from viser import CameraHandle, ClientHandle, SceneClickEvent, ViserServer
@@ -23,33 +23,33 @@ if TYPE_CHECKING:
 REST_AFTER_S = 1.0
 """Without a message of the camera for so long, it stands. Messages come once per frame: slower ones look like rest."""
 _POINT_SIZE_M, _MOMENT_S = 0.05, 0.1
-_PATIENCE_S, _PIXELS = 2.0, 8
-"""Playing waits so long for a browser, asked for a picture so small, before it goes on."""
+_BROWSER_TIMEOUT_S, _PIXELS = 2.0, 8
+"""While playing, a browser has so long to draw a picture so small, in pixels, before the next sweep is sent."""
 Ray = tuple[NDArray[np.float64], NDArray[np.float64]]
 """(3,) origin in the frame of the drawing, (3,) direction of unit length."""
 
 
 class Viewer:
-    """One stage on one server."""
+    """One session on one server."""
 
-    def __init__(self, server: "ViserServer", stage: Stage, choice: Choice) -> None:
+    def __init__(self, server: "ViserServer", session: Session, choice: Choice) -> None:
         """Build panel and scene; nothing is drawn before `draw` or `run`."""
-        self.stage, self.choice = stage, choice
-        if choice.partner is None and stage.partners:
-            choice.partner = stage.partners[0]
-        self._changed = {"clouds", "solids"}
+        self.session, self.choice = session, choice
+        if choice.compared_with is None and session.comparable:
+            choice.compared_with = session.comparable[0]
+        self._changed = {"clouds", "worlds"}
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._stopped = False
         self._clicked: Ray | None = None
-        self._solid_colours: tuple[Quantity, Limits | None] | None = None
+        self._world_colours: tuple[Quantity, Limits | None] | None = None
         self.frame: Frame | None = None
-        self.drawing = Drawing(server, stage, choice.position, choice.apart_m)
-        self.panel = Panel(server, stage, choice, self.change)
-        self._in_use: ClientHandle | None = None
+        self.drawing = Drawing(server, session, choice.position, choice.spacing_m)
+        self.panel = Panel(server, session, choice, self.change)
+        self._active: ClientHandle | None = None
         self._moved_s = -np.inf
-        if stage.layers:
-            server.on_client_connect(self._joined)
+        if session.layers:
+            server.on_client_connect(self._connect)
             server.scene.on_click()(self._click)
 
     def change(self, what: str) -> None:
@@ -98,48 +98,48 @@ class Viewer:
         pause_s = max(due - time.monotonic(), 0.005)  # at least a moment: the server's threads need the interpreter too
         return min(pause_s, _MOMENT_S) if moving else pause_s
 
-    def _joined(self, client: "ClientHandle") -> None:
+    def _connect(self, client: "ClientHandle") -> None:
         async def moved(_: "CameraHandle") -> None:
             stood = not self.moving
-            self._in_use, self._moved_s = client, time.monotonic()
+            self._active, self._moved_s = client, time.monotonic()
             if stood:
                 self.change("detail")
 
         client.camera.on_update(moved)
-        self._in_use = client
+        self._active = client
 
     def _wait_for_browser(self) -> None:
         """Wait until the browser in use has drawn the sweep, or a slow one would fall ever farther behind."""
-        if self._in_use is not None:
+        if self._active is not None:
             with suppress(TimeoutError, RuntimeError):  # it is hidden, or it was closed
-                self._in_use.get_render(_PIXELS, _PIXELS, timeout=_PATIENCE_S)
+                self._active.get_render(_PIXELS, _PIXELS, timeout=_BROWSER_TIMEOUT_S)
 
     def draw(self) -> None:
         """Draw what has changed since the last time."""
         with self._lock:
             changed, self._changed = self._changed, set[str]()
             self._wake.clear()
-        size_m = float(self.panel.size.value) if self.stage.layers else _POINT_SIZE_M
-        if "way" in changed:
-            self.drawing.way.visible = self.panel.way.value
-        if changed & {"clouds", "places"}:
+        size_m = float(self.panel.size.value) if self.session.layers else _POINT_SIZE_M
+        if "path" in changed:
+            self.drawing.path.visible = self.panel.path.value
+        if changed & {"clouds", "spacing"}:
             self._draw_clouds(size_m)
-        if "places" in changed:
-            self.drawing.look_at_all(self.choice.apart_m)
+        if "spacing" in changed:
+            self.drawing.look_at_all(self.choice.spacing_m)
         if changed & {"size", "detail"}:
             self._show_detail(size_m)
-        if changed & {"clouds", "solids"}:
-            self._draw_solids(size_m, "solids" in changed)
+        if changed & {"clouds", "worlds"}:
+            self._draw_worlds(size_m, "worlds" in changed)
         if "beam" in changed:
-            self.show_beam(self._chosen())
+            self.show_beam(self._chosen_beam())
 
     def show_beam(self, at: BeamAt | None) -> None:
         """Draw a beam with its density, or say why that is impossible; None removes the last one."""
         shown = [] if self.frame is None else self.frame.shown
-        shifts_m = {self.stage.layers[each.layer].name: each.shift_m for each in shown}
+        shifts_m = {self.session.layers[each.layer].name: each.shift_m for each in shown}
         view = None
         try:
-            view = None if at is None else look(self.stage, at)
+            view = None if at is None else inspect_beam(self.session, at)
             self.panel.show_beam(view)
         except InputError as error:
             self.panel.show_beam(error)
@@ -147,33 +147,33 @@ class Viewer:
 
     def _draw_clouds(self, size_m: float) -> None:
         try:
-            self.frame = make_frame(self.stage, self.choice, self.drawing.aside)
+            self.frame = make_frame(self.session, self.choice, self.drawing.aside)
         except HedgerowError as error:  # a sweep cannot be read: say so and go on
             self.panel.fail(error)
             return
         self.drawing.show(self.frame, size_m)
         self.panel.show(self.frame)
-        if self.stage.layers:
+        if self.session.layers:
             self.drawing.go_to(self.choice.position, follow=self.panel.follow.value)
         self._show_detail(size_m)
 
     def _show_detail(self, size_m: float) -> None:
         """Draw all points, or as many as were chosen for a camera that moves."""
-        if self.frame is None or not self.stage.layers:
+        if self.frame is None or not self.session.layers:
             return
         budget = self.choice.moving_points if self.moving else 0
         self.drawing.detail(size_m, budget or self.frame.n_drawn)
 
-    def _draw_solids(self, size_m: float, all_anew: bool) -> None:
+    def _draw_worlds(self, size_m: float, all_anew: bool) -> None:
         colours = self.choice.quantity, self.choice.limits.get(self.choice.quantity)
-        if not all_anew and colours == self._solid_colours:
+        if not all_anew and colours == self._world_colours:
             return
-        self._solid_colours = colours
-        for solid, switch in zip(self.stage.solids, self.panel.solids, strict=True):
+        self._world_colours = colours
+        for layer, switch in zip(self.session.worlds, self.panel.worlds, strict=True):
             if switch.value:
-                self.drawing.show_solid(solid, *colours, self.panel.gaussians_as.value, size_m)
+                self.drawing.show_world(layer, *colours, self.panel.gaussians_as.value, size_m)
             else:
-                self.drawing.hide_solid(solid)
+                self.drawing.hide_world(layer)
 
     def _click(self, event: "SceneClickEvent") -> None:
         direction = np.array(event.ray_direction)
@@ -181,9 +181,9 @@ class Viewer:
             self._clicked = np.array(event.ray_origin), direction / np.linalg.norm(direction)
         self.change("beam")
 
-    def _chosen(self) -> BeamAt | None:
+    def _chosen_beam(self) -> BeamAt | None:
         """Return the beam that was clicked, else the one whose number was given; the last one if the click missed."""
         with self._lock:
             ray, self._clicked = self._clicked, None
-        hit = None if ray is None or self.frame is None else pick(self.frame.shown, *ray)
+        hit = None if ray is None or self.frame is None else pick_beam(self.frame.shown, *ray)
         return hit or self.panel.beam()

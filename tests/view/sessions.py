@@ -4,7 +4,7 @@
 import numpy as np
 
 from hedgerow import Log
-from hedgerow.view.web.session import Layer, Stage, fired, named_apart
+from hedgerow.view.web.session import Layer, Session, make_replay_layer, tell_apart
 from hedgerow.world import Gaussians, LearnedWorld, Triangles
 
 WALL_X_M = 10.0
@@ -30,11 +30,11 @@ def layer(log, name="real"):
     return Layer(name, log.sweeps, lambda number: log.select(sweep=number))
 
 
-def stage_of(*logs, world=None, seed=0):
+def session_of(*logs, world=None, seed=0):
     layers = [layer(log, f"log{i}") for i, log in enumerate(logs)]
     if world is not None:
-        layers.append(fired("world", world, layers[0], seed))
-    return Stage(named_apart(layers))
+        layers.append(make_replay_layer("world", world, layers[0], seed))
+    return Session(tell_apart(layers))
 
 
 def wall_world(x_m=WALL_X_M, permeability=0.0, max_range_m=50.0):

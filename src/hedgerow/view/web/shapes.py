@@ -58,7 +58,7 @@ class Dots:
 Shape = Ellipsoids | Mesh | Dots
 
 
-def shapes_of(
+def make_shapes(
     world: LearnedWorld, centre_m: NDArray[np.float64], quantity: Quantity, limits: Limits | None, most_gaussians: int
 ) -> dict[str, Shape]:
     """Return the shapes of a world by table.
@@ -83,7 +83,7 @@ def shapes_of(
 
 def _shape(table: Elements, centre_m: NDArray[np.float64], rgb: NDArray[np.uint8]) -> Shape:
     if isinstance(table, Gaussians):
-        half, wxyz = ellipsoids(table.covariance_m2, table.min_sigma_m)
+        half, wxyz = ellipsoid_axes(table.covariance_m2, table.min_sigma_m)
         centre = (table.mean_m - centre_m).astype(np.float32)
         return Ellipsoids(centre, half, wxyz, table.covariance_m2.astype(np.float32), _opacity(table), rgb)
     if isinstance(table, Triangles):
@@ -91,7 +91,7 @@ def _shape(table: Elements, centre_m: NDArray[np.float64], rgb: NDArray[np.uint8
     return Dots((table.centre_m() - centre_m).astype(np.float32), rgb)
 
 
-def ellipsoids(
+def ellipsoid_axes(
     covariance_m2: NDArray[np.float64], min_sigma_m: float = 0.0
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Return the (N, 3) half axes [m] and (N, 4) orientations, w first, of Gaussians with (N, 3, 3) covariances."""

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""hedgerow models: the models that a log can be learned as, or the parameters of one."""
+
+from hedgerow.cli.app import app, out, print_table
+
+
+@app.command(usage="Usage: hedgerow models [NAME]")
+def models(name: str | None = None, /) -> None:
+    """List the models that a log can be learned as, or the parameters of one.
+
+    Parameters
+    ----------
+    name
+        for example voxel
+    """
+    from hedgerow.base.parameters import rows
+    from hedgerow.errors import InputError
+    from hedgerow.models.registry import MODELS
+
+    if name is None:
+        print_table(("model", "when to use it"), [[each, MODELS[each].about] for each in MODELS])
+        out.print("hedgerow models NAME lists the parameters of one")
+        return
+    if name not in MODELS:
+        raise InputError(name, f"there is no such model; there are {', '.join(MODELS)}")
+    print_table(("parameter", "default", "meaning"), rows(MODELS[name].parameters))
