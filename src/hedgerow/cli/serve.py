@@ -65,7 +65,7 @@ def serve(
     with step_bar() as progress:
         world, _, summary = place.open(lidar, settings=beam, progress=progress)
     out.print(summary)
-    with Stop() as stop, SweepServer(world, lidar, address, noise=noise, max_waiting=max_waiting) as server:
+    with InterruptGuard() as stop, SweepServer(world, lidar, address, noise=noise, max_waiting=max_waiting) as server:
         out.print(f"serving {scene} seen by {lidar.name} at {server.url}: poses in on /pose, sweeps out on /points")
         said = 0
         while not stop.asked:

@@ -219,7 +219,7 @@ class Client(AbstractContextManager["Client"]):
         # The server reads in order, so with its pong the subscriptions are in force and nothing later is missed.
         self._socket.ping().wait(self._timeout_s)
 
-    def _wait_for_answer(self, request_id: str) -> tuple[dict[str, Any], Cloud]:
+    def _wait_for_answer(self, request_id: str) -> tuple[dict[str, Any], ReceivedCloud]:
         """Wait for the facts of a request; its cloud is the last one before them."""
         deadline = time.monotonic() + self._timeout_s
         cloud: TopicMessage | None = None

@@ -41,7 +41,7 @@ def live_package(name: str) -> Any:
     Raises:
         MissingPackage: it is not installed; has the pip line.
     """
-    return optional(name, "live output", "live")
+    return require_package(name, "live output", "live")
 
 
 @cache

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from hedgerow.base.parameters import Parameters
-from hedgerow.base.progress import StepProgress, ProgressSteps
+from hedgerow.base.progress import ProgressSteps, StepProgress
 from hedgerow.errors import InputError
 from hedgerow.log import Log
 from hedgerow.models.bottomup import BottomupParameters, learn_bottomup

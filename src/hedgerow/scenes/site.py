@@ -121,7 +121,9 @@ class ScenePlan:
             ("More", f"hedgerow scenes {self.given} builds it, counts its triangles and draws it"),
         ]
 
-    def build(self, *, wavelength_nm: float = 905.0, seed: int | None = None, progress: StepProgress | None = None) -> Site:
+    def build(
+        self, *, wavelength_nm: float = 905.0, seed: int | None = None, progress: StepProgress | None = None
+    ) -> Site:
         """Build the scene; arguments and errors as in `load_site`."""
         if not 0 < wavelength_nm < float("inf"):
             raise InputError("wavelength_nm", f"expected a finite number above 0, found {wavelength_nm}")

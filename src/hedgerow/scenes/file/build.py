@@ -50,7 +50,9 @@ class Built:
 class Builder:
     """Builds one scene: ground, walls and objects, then rule after rule, each knowing what stands already."""
 
-    def __init__(self, file: SceneFile, source: Source, *, wavelength_nm: float, seed: int, report: StepProgress) -> None:
+    def __init__(
+        self, file: SceneFile, source: Source, *, wavelength_nm: float, seed: int, report: StepProgress
+    ) -> None:
         """Prepare; nothing is made yet."""
         self._file, self._source, self._seed, self._report = file, source, seed, report
         self._appearance = Appearance(all_materials(file), all_labels(file), wavelength_nm)

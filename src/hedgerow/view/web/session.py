@@ -316,7 +316,7 @@ def _load_whole(path: Path) -> LearnedWorld:
     return world
 
 
-def _drive_through(scene: Place, seed: int, progress: "Stages | None") -> Layer:
+def _drive_through(scene: Place, seed: int, progress: "StepProgress | None") -> Layer:
     """Return the layer of the scene's own sensor along the scene's first trajectory."""
     sensor = scene.sensor(None)
     if scene.plan is None or not scene.plan.file.trajectories:
