@@ -160,7 +160,7 @@ def test_beams_keep_their_arrays_and_answers_outlive_them():
 
 def test_progress_counts_up_to_the_number_of_beams():
     done = []
-    _core.Scene().fire(_core.BeamArrays(**beam_arrays(5_000_000)), **(FIRE | {"progress": done.append}))
+    _core.Scene().fire(_core.BeamArrays(**beam_arrays(5_000_000)), **dict(FIRE, progress=done.append))
     assert done == sorted(done)
     assert len(done) > 1
     assert done[-1] == 5_000_000
@@ -171,7 +171,7 @@ def test_an_error_in_the_progress_call_stops_the_work_and_comes_through():
         raise RuntimeError(f"stop at {done}")
 
     with pytest.raises(RuntimeError, match="stop at"):
-        _core.Scene().fire(_core.BeamArrays(**beam_arrays(100)), **(FIRE | {"progress": refuse}))
+        _core.Scene().fire(_core.BeamArrays(**beam_arrays(100)), **dict(FIRE, progress=refuse))
 
 
 def test_other_python_threads_run_during_a_firing():
