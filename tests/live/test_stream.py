@@ -77,7 +77,7 @@ def test_what_is_streamed_recorded_and_fired_directly_is_the_same(tmp_path, worl
     assert said[2] == f"wrote {tmp_path / 'a.parquet'}"
 
 
-def test_a_loop_goes_over_the_way_again_while_time_and_pulses_count_on(tmp_path, world, sensor):
+def test_a_loop_goes_over_the_trajectory_again_while_time_and_pulses_count_on(tmp_path, world, sensor):
     streamed(world, sensor, loop=True, n_sweeps=5, noise=False, output=tmp_path / "a.parquet")
     log = hr.read_log(tmp_path / "a.parquet")
     direct = hr.Log.concatenate(list(hr.simulate(world, sensor, TRAJECTORY, noise=False)))
@@ -224,7 +224,7 @@ def test_what_can_be_refused_without_the_scene_is(tmp_path, scene, monkeypatch, 
         (["fire", "own.toml", "--live", "--port", "70000"], "port: expected 0 to 65535"),
         (["serve", "own.toml", "--port", "-1"], "port: expected 0 to 65535"),
         (["serve", "own.toml", "--max-waiting", "0", "--port", "0"], "max_waiting: expected at least 1"),
-        (["serve", "moon"], "'moon' is no file and no shipped scene"),
+        (["serve", "moon"], "moon: no such file or folder, nor the name of a scene"),
     ],
 )
 def test_the_command_line_refuses_in_one_sentence(tmp_path, scene, monkeypatch, words, part):
