@@ -13,7 +13,6 @@ def models(name: str | None = None, /) -> None:
     name
         for example voxel
     """
-    from hedgerow.base.parameters import rows
     from hedgerow.errors import InputError
     from hedgerow.models.registry import MODELS
 
@@ -23,4 +22,4 @@ def models(name: str | None = None, /) -> None:
         return
     if name not in MODELS:
         raise InputError(name, f"there is no such model; there are {', '.join(MODELS)}")
-    print_table(("parameter", "default", "meaning"), rows(MODELS[name].parameters))
+    print_table(("parameter", "default", "meaning"), MODELS[name].parameters.rows())
