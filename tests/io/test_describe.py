@@ -4,6 +4,7 @@
 import numpy as np
 import pytest
 
+import hedgerow as hr
 from hedgerow.errors import FileError
 from hedgerow.frames import Trajectory
 from hedgerow.io import write_log, write_trajectory
@@ -80,3 +81,16 @@ def test_what_cannot_be_described_is_refused(tmp_path):
     (tmp_path / "x.jpg").write_bytes(b"")
     with pytest.raises(FileError, match=r"unknown kind of file, suffix .jpg; known are .*.parquet, .log, .tum"):
         describe(tmp_path / "x.jpg")
+
+
+def test_a_fired_log_says_what_it_was_fired_at(tmp_path):
+    sensor = hr.Sensor.named("vlp-16")
+    line = hr.Trajectory.line((0, 0, 1), (1, 0, 1), 5.0)
+    hr.write_trajectory(line, tmp_path / "poses.tum")
+    simulation = hr.simulate(hr.SceneWorld(hr.Scene()), sensor, hr.read_trajectory(tmp_path / "poses.tum"), seed=3)
+    hr.write_log(simulation.sweep(0), tmp_path / "fired.parquet")
+    lines = describe(tmp_path / "fired.parquet")
+    assert lines["Fired at"] == "SceneWorld"
+    assert lines["Trajectory"] == str(tmp_path / "poses.tum")
+    assert (lines["Seed"], lines["Sensor noise"]) == ("3", "added")
+    assert "Metadata" not in lines

@@ -27,8 +27,7 @@ def learn(
     output
         the folder to write, by custom NAME.world
     model
-        points, surface, permeable-surface, voxel, topdown, bottomup, hybrid or refined; hedgerow models says when to
-        use which
+        name of a model, for example hybrid, topdown or refined; hedgerow models lists all and says when to use which
     budget
         maximum number of elements of a refined world; default: as many as its start has
     settings

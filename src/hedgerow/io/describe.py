@@ -86,7 +86,7 @@ def _describe_log(path: Path) -> dict[str, str]:
     share = f", {100 * totals.n_hit / totals.n_beams:.1f} % of the beams have one" if totals.n_beams else ""
     per_beam = f", up to {file.n_per_pulse} each" if file.n_per_pulse > 1 else ""
     limits = f"limits {file.min_range_m:g} to {file.max_range_m:g} m"
-    seed = {"Seed": str(metadata.pop("seed"))} if "seed" in metadata else {}
+    origin = _origin_lines(metadata)
     of_sweeps = f"{totals.n_beams:,} in {count(looked, 'sweep')}"
     numbers = f" ({sweeps[0]} to {sweeps[-1]})" if len(sweeps) else ""
     if looked < len(sweeps):
@@ -102,10 +102,30 @@ def _describe_log(path: Path) -> dict[str, str]:
         "Ranges": f"{ranges} ({limits})",
         "Arrays": ", ".join(["range_m", *file.arrays]),
         "Map origin": position_text(file.map_origin_m),
-        **seed,
+        **origin,
         **({"Metadata": json.dumps(metadata)} if metadata else {}),
         **({"Written by": f"Hedgerow {file.written_by}"} if isinstance(file, LogFile) else {}),
     }
+
+
+def _origin_lines(metadata: dict[str, Any]) -> dict[str, str]:
+    """Say what a simulated log was fired at and how; takes these entries out of the metadata."""
+    lines: dict[str, str] = {}
+    world, trajectory = metadata.pop("world", None), metadata.pop("trajectory", None)
+    if isinstance(world, dict):
+        said = cast("dict[str, Any]", world)
+        name = said.get("scene") or said.get("path", "")
+        grown = f", seed {said['seed']}" if "seed" in said else ""
+        lines["Fired at"] = " ".join(filter(None, (f"{said.get('kind', 'world')}", f"{name}{grown}")))
+    if isinstance(trajectory, dict):
+        lines["Trajectory"] = str(cast("dict[str, Any]", trajectory).get("source") or "given in memory")
+    if "seed" in metadata:
+        lines["Seed"] = str(metadata.pop("seed"))
+    if "noise" in metadata:
+        lines["Sensor noise"] = "added" if metadata.pop("noise") else "not added"
+    for key in ("hedgerow", "sensor", "aim", "mount"):  # for programs; log.metadata has them
+        metadata.pop(key, None)
+    return lines
 
 
 def _count_returns(file: LogSource) -> tuple[_Totals, int, NDArray[np.int32]]:

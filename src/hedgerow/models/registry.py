@@ -115,7 +115,7 @@ def learn(
     Args:
         source: a log; or the path of one, of any format, or `open_log` of it, which may be larger than memory; or a
             function that gives the chunks of a log anew each time it is called.
-        model: points, surface, permeable-surface, voxel, topdown, bottomup, hybrid or refined.
+        model: a name of MODELS; `hedgerow models` says when to use which.
         progress: called with (stage, beams done, beams in all).
         parameters: of the model; `hedgerow models NAME` lists them.
 

@@ -88,7 +88,8 @@ class Sensor:
         said = log.metadata.get("sensor")
         if isinstance(said, dict) and "config" in said:
             found = cast("dict[str, Any]", said)
-            return _made(check_sensor(found["config"], f"the log's sensor {log.sensor}"), found.get("rate_hz"))
+            shipped = _named(log.sensor, None).config.model_dump() if log.sensor in cls.names() else {}
+            return _made(check_sensor(shipped | found["config"], f"the log's sensor {log.sensor}"), found["rate_hz"])
         return cls.named(log.sensor) if log.sensor in cls.names() else None
 
     @property
@@ -241,10 +242,10 @@ class Sensor:
 
     @cached_property
     def provenance(self) -> dict[str, Any]:
-        """What a log says of the sensor that fired it: name and rate, and all figures of one that is not shipped."""
-        said: dict[str, Any] = {"name": self.name, "rate_hz": self.rate_hz}
-        shipped = self.name in self.names() and _named(self.name, None).config == self.config
-        return said if shipped else said | {"config": self.config.model_dump(mode="json")}
+        """What a log says of the sensor that fired it: name, rate, and what differs from the catalogue."""
+        shipped = _named(self.name, None).config.model_dump(mode="json") if self.name in self.names() else {}
+        own = {key: value for key, value in self.config.model_dump(mode="json").items() if shipped.get(key) != value}
+        return {"name": self.name, "rate_hz": self.rate_hz, **({"config": own} if own else {})}
 
     def degrade(
         self, log: Log, seed: int = 0, *, noise: bool = True, quantise: bool = True, dropout: float | None = None
