@@ -7,13 +7,13 @@
 namespace hedgerow {
 namespace {
 
-enum class Verdict { neither, hit, pass };
+enum class Outcome { neither, hit, pass };
 
-Verdict judge(const Crossing& crossing, float range_m, float window_m) {
+Outcome classify(const Crossing& crossing, float range_m, float window_m) {
     const float beyond_m = range_m - crossing.mean_m;
     const float reach_m = crossing.is_volume() ? crossing.half_m : window_m;
-    if (std::abs(beyond_m) < reach_m) return Verdict::hit;
-    return beyond_m >= reach_m ? Verdict::pass : Verdict::neither;
+    if (std::abs(beyond_m) < reach_m) return Outcome::hit;
+    return beyond_m >= reach_m ? Outcome::pass : Outcome::neither;
 }
 
 double log_density(const std::vector<Crossing>& crossings, float range_m, RangeLimits limits, float min_sigma_m) {
@@ -64,9 +64,9 @@ void count(Scene& scene, const BeamArrays& beams, std::span<const float> range_m
             scene, embree, beams, chunk, max_range_m, [&](std::size_t beam) { return range_m[beam] + window_m; },
             [&](std::size_t beam, const std::vector<Crossing>& crossings) {
                 for (const Crossing& crossing : crossings) {
-                    const Verdict verdict = judge(crossing, range_m[beam], window_m);
-                    if (verdict == Verdict::hit) add_one(hits[crossing.element]);
-                    if (verdict == Verdict::pass) add_one(passes[crossing.element]);
+                    const Outcome outcome = classify(crossing, range_m[beam], window_m);
+                    if (outcome == Outcome::hit) add_one(hits[crossing.element]);
+                    if (outcome == Outcome::pass) add_one(passes[crossing.element]);
                 }
             });
     });

@@ -107,9 +107,9 @@ def test_other_sensors_are_compared_with_brought_and_own_worlds(opened, tmp_path
     outcome = sensor_transfer.run(tmp_path, 2, say=silent)
     parts = dict(part.split("**\n\n") for part in outcome.text.removeprefix("**").split("\n\n**"))
     names = {title: [line.split(" | ")[0][2:] for line in table.splitlines()[2:]] for title, table in parts.items()}
-    taught = [f"{model}, {by}" for model in ("topdown", "hybrid", "refined") for by in ("hdl-64e", "own")]
+    trained = [f"{model}, {by}" for model in ("topdown", "hybrid", "refined") for by in ("hdl-64e", "own")]
     for sensor in ("HDL-32E", "VLP-16"):
-        expected = [*taught, SCENE_AGAIN]
+        expected = [*trained, SCENE_AGAIN]
         assert names[f"{sensor}, all beams"] == names[f"{sensor}, beams from -24.8 to 2.1 degrees"] == expected
         assert parts[f"{sensor}, all beams"] != parts[f"{sensor}, beams from -24.8 to 2.1 degrees"]
     widths = ["refined, usual width", "refined, own", "Scene, usual width", SCENE_AGAIN]
