@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What refines Gaussians: expectation maximisation on the ray likelihood, and the slopes of the quality.
+// What refines Gaussians: expectation maximisation on the ray likelihood, and the gradient of the loss.
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
 
 #include "bind/bind.hpp"
-#include "learn/quality_slopes.hpp"
+#include "learn/loss_gradient.hpp"
 #include "learn/ray_sums.hpp"
 
 namespace hedgerow {
@@ -24,15 +24,15 @@ auto ray_sums_of(Scene& scene, const HeldBeams& beams, const AnyArray& range_m, 
     return std::make_tuple(sums.get(), log_density.get());
 }
 
-auto quality_slopes_of(Scene& scene, const HeldBeams& beams, const AnyArray& range_m, const RayModel& model,
-                       const QualityWeights& weights, int threads, const nb::object& progress) {
+auto loss_gradient_of(Scene& scene, const HeldBeams& beams, const AnyArray& range_m, const RayModel& model,
+                      const LossWeights& weights, int threads, const nb::object& progress) {
     const auto ranges = values<float>(range_m, "range_m", static_cast<std::ptrdiff_t>(beams.size()));
-    const Fresh<Table<std::int64_t>> sums(scene.n_elements(), kQualitySums);
+    const Fresh<Table<std::int64_t>> sums(scene.n_elements(), kLossSums);
     const Fresh<Rows3<double>> scores(beams.size(), 3);
     std::ranges::fill(sums.values, 0);
     {
         nb::gil_scoped_release release;
-        quality_slopes(scene, beams, ranges, model, weights, threads, ticker(progress), sums.values, scores.values);
+        loss_gradient(scene, beams, ranges, model, weights, threads, ticker(progress), sums.values, scores.values);
     }
     return std::make_tuple(sums.get(), scores.get());
 }
@@ -49,27 +49,27 @@ void bind_refined(nb::module_& m) {
         .value("offset_m", kPointX, "Three.")
         .value("square_m2", kPointXX, "Six: lower triangle by rows.")
         .value("end", kRaySums, "Number of columns.");
-    nb::enum_<QualitySum>(m, "QualitySum", nb::is_arithmetic(), "Columns of quality_slopes, in fixed point.")
+    nb::enum_<LossSum>(m, "LossSum", nb::is_arithmetic(), "Columns of loss_gradient, in fixed point.")
         .value("mean", kSlopeMean, "Three.")
         .value("shape", kSlopeShape, "Six: lower triangle by rows.")
         .value("stop", kSlopeStop)
         .value("hits", kShare)
-        .value("end", kQualitySums, "Number of columns.");
+        .value("end", kLossSums, "Number of columns.");
     m.attr("FIXED_POINT") = kFixed;
     bind_settings(m, "RayModel", "What the density of a range needs besides the elements.",
                   field("limits", &RayModel::limits), field("min_sigma_m", &RayModel::min_sigma_m),
                   field("outlier_share", &RayModel::outlier_share));
-    bind_settings(m, "QualityWeights", "How errors weigh beside the likelihood.",
-                  field("error_nat_per_m", &QualityWeights::error_nat_per_m),
-                  field("lost_hit_nat", &QualityWeights::lost_hit_nat),
-                  field("false_hit_nat", &QualityWeights::false_hit_nat));
+    bind_settings(m, "LossWeights", "How errors weigh beside the likelihood.",
+                  field("error_nat_per_m", &LossWeights::error_nat_per_m),
+                  field("lost_hit_nat", &LossWeights::lost_hit_nat),
+                  field("false_hit_nat", &LossWeights::false_hit_nat));
     m.def("ray_sums", ray_sums_of, nb::arg("scene"), nb::arg("beams"), nb::kw_only(), nb::arg("range_m").noconvert(),
           nb::arg("model"), nb::arg("threads"), nb::arg("progress").none(),
           "One round's sums per element (columns RaySum), and the log density of each measured range.");
-    m.def("quality_slopes", quality_slopes_of, nb::arg("scene"), nb::arg("beams"), nb::kw_only(),
+    m.def("loss_gradient", loss_gradient_of, nb::arg("scene"), nb::arg("beams"), nb::kw_only(),
           nb::arg("range_m").noconvert(), nb::arg("model"), nb::arg("weights"), nb::arg("threads"),
           nb::arg("progress").none(),
-          "Slopes of the cost of the beams by each element (columns QualitySum), and per beam: log density, "
+          "Slopes of the cost of the beams by each element (columns LossSum), and per beam: log density, "
           "probability of a return, expected error.");
 }
 

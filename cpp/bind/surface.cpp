@@ -14,42 +14,42 @@
 namespace hedgerow {
 namespace {
 
-Table<std::uint8_t> grain_rows(const std::vector<Grain>& grains) {
-    const Fresh<Table<std::uint8_t>> out(grains.size(), sizeof(Grain));
-    if (!grains.empty()) std::memcpy(out.values.data(), grains.data(), out.values.size());
+Table<std::uint8_t> thinned_rows(const std::vector<ThinnedPoint>& thinned) {
+    const Fresh<Table<std::uint8_t>> out(thinned.size(), sizeof(ThinnedPoint));
+    if (!thinned.empty()) std::memcpy(out.values.data(), thinned.data(), out.values.size());
     return out.get();
 }
 
-std::span<const Grain> grains_of(const AnyArray& rows, std::ptrdiff_t n) {
-    const auto bytes = values<std::uint8_t>(rows, "grains", n, sizeof(Grain));
-    if (reinterpret_cast<std::uintptr_t>(bytes.data()) % alignof(Grain) != 0)
-        throw nb::type_error("grains: not aligned");
-    return {reinterpret_cast<const Grain*>(bytes.data()), bytes.size() / sizeof(Grain)};
+std::span<const ThinnedPoint> thinned_from(const AnyArray& rows, std::ptrdiff_t n) {
+    const auto bytes = values<std::uint8_t>(rows, "thinned", n, sizeof(ThinnedPoint));
+    if (reinterpret_cast<std::uintptr_t>(bytes.data()) % alignof(ThinnedPoint) != 0)
+        throw nb::type_error("thinned: not aligned");
+    return {reinterpret_cast<const ThinnedPoint*>(bytes.data()), bytes.size() / sizeof(ThinnedPoint)};
 }
 
 auto thin_points(const AnyArray& position_m, const AnyArray& toward, const AnyArray& intensity, const AnyArray& label,
                  double voxel_m, int threads) {
     const auto labels = values<std::uint16_t>(label, "label", -1);
     const auto n = static_cast<std::ptrdiff_t>(labels.size());
-    const ThinnedPoints points{values<double>(position_m, "position_m", n, 3), values<float>(toward, "toward", n, 3),
-                               values<float>(intensity, "intensity", n), labels};
-    const Fresh<Column<std::uint32_t>> grain_of(labels.size());
-    std::vector<Grain> grains;
+    const PointsToThin points{values<double>(position_m, "position_m", n, 3), values<float>(toward, "toward", n, 3),
+                              values<float>(intensity, "intensity", n), labels};
+    const Fresh<Column<std::uint32_t>> thinned_of(labels.size());
+    std::vector<ThinnedPoint> thinned;
     {
         nb::gil_scoped_release release;
-        grains = thin(points, voxel_m, threads, grain_of.values);
+        thinned = thin(points, voxel_m, threads, thinned_of.values);
     }
-    return std::make_tuple(grain_rows(grains), grain_of.get());
+    return std::make_tuple(thinned_rows(thinned), thinned_of.get());
 }
 
-auto merged_grains(const AnyArray& grains, int threads) {
-    const auto rows = grains_of(grains, -1);
-    std::vector<Grain> merged;
+auto merged_thinned(const AnyArray& thinned, int threads) {
+    const auto rows = thinned_from(thinned, -1);
+    std::vector<ThinnedPoint> merged;
     {
         nb::gil_scoped_release release;
-        merged = merge_grains(rows, threads);
+        merged = merge_thinned(rows, threads);
     }
-    return grain_rows(merged);
+    return thinned_rows(merged);
 }
 
 auto normals_of(const AnyArray& position_m, const AnyArray& weight, const AnyArray& toward, const PlaneFit& fit,
@@ -96,9 +96,9 @@ struct SurfaceTriangles {
     Fresh<Column<std::int64_t>> label_count;
 };
 
-SurfaceTriangles surface_of(const AnyArray& grains, const AnyArray& position_m, const AnyArray& normal,
+SurfaceTriangles surface_of(const AnyArray& thinned, const AnyArray& position_m, const AnyArray& normal,
                             const AnyArray& weight, const SurfaceSettings& settings, int threads) {
-    const auto rows = grains_of(grains, -1);
+    const auto rows = thinned_from(thinned, -1);
     const auto n = static_cast<std::ptrdiff_t>(rows.size());
     const SurfacePoints points{values<double>(position_m, "position_m", n, 3), values<float>(normal, "normal", n, 3),
                                values<float>(weight, "weight", n), rows};
@@ -129,7 +129,7 @@ void bind_surface_mesh(nb::module_& m) {
                 field("corners_m", &Mesh::corners_m), field("intensity", &Mesh::intensity),
                 field("intensity_sigma", &Mesh::intensity_sigma), field("n_labels", &Mesh::n_labels),
                 field("label", &Mesh::label), field("label_count", &Mesh::label_count));
-    m.def("make_surface", surface_of, nb::kw_only(), nb::arg("grains").noconvert(), nb::arg("position_m").noconvert(),
+    m.def("make_surface", surface_of, nb::kw_only(), nb::arg("thinned").noconvert(), nb::arg("position_m").noconvert(),
           nb::arg("normal").noconvert(), nb::arg("weight").noconvert(), nb::arg("settings"), nb::arg("threads"),
           "Triangles of the implicit surface.");
 }
@@ -145,9 +145,9 @@ void bind_surface(nb::module_& m) {
                   field("score_weight", &Bilateral::score_weight), field("score_range", &Bilateral::score_range));
     m.def("thin", thin_points, nb::arg("position_m").noconvert(), nb::arg("toward").noconvert(),
           nb::arg("intensity").noconvert(), nb::arg("label").noconvert(), nb::arg("voxel_m"), nb::arg("threads"),
-          "Points summed over voxels: (grains as bytes, grain of each point).");
-    m.def("merge_grains", merged_grains, nb::arg("grains").noconvert(), nb::arg("threads"),
-          "Grains of one voxel and label added up, in order.");
+          "Points summed over voxels: (thinned points as bytes, number of the one that each point went into).");
+    m.def("merge_thinned", merged_thinned, nb::arg("thinned").noconvert(), nb::arg("threads"),
+          "Thinned points of one voxel and label added up, in order.");
     m.def("fit_normals", normals_of, nb::arg("position_m").noconvert(), nb::arg("weight").noconvert(),
           nb::arg("toward").noconvert(), nb::arg("fit"), nb::arg("threads"),
           "Unit normals of robust plane fits, on the side of toward.");

@@ -100,11 +100,11 @@ class Finisher {
         double sum = 0, squares = 0;
         labels_.clear();
         for (const std::uint32_t i : near) {
-            const Grain& grain = points.grains[nearby.number[i]];
-            n += grain.n_intensity;
-            sum += grain.intensity;
-            squares += grain.intensity_squared;
-            vote(grain);
+            const ThinnedPoint& point = points.thinned[nearby.number[i]];
+            n += point.n_intensity;
+            sum += point.intensity;
+            squares += point.intensity_squared;
+            vote(point);
         }
         const double mean = sum / static_cast<double>(n);
         mesh.corners_m.insert(mesh.corners_m.end(), corners, corners + 9);
@@ -125,13 +125,13 @@ class Finisher {
         std::int64_t count;
     };
 
-    void vote(const Grain& grain) {
-        if (grain.label == 0) return;  // unlabelled
-        const auto found = std::ranges::find(labels_, grain.label, &Votes::label);
+    void vote(const ThinnedPoint& point) {
+        if (point.label == 0) return;  // unlabelled
+        const auto found = std::ranges::find(labels_, point.label, &Votes::label);
         if (found != labels_.end())
-            found->count += grain.count;
+            found->count += point.count;
         else
-            labels_.push_back({grain.label, grain.count});
+            labels_.push_back({point.label, point.count});
     }
 
     std::vector<Votes> labels_;

@@ -30,10 +30,10 @@ struct SurfaceSettings {
 };
 
 struct SurfacePoints {
-    std::span<const double> position_m;  // 3 per grain
-    std::span<const float> normal;       // 3 per grain
+    std::span<const double> position_m;  // 3 per thinned point
+    std::span<const float> normal;       // 3 per thinned point
     std::span<const float> weight;       // how much each counts
-    std::span<const Grain> grains;
+    std::span<const ThinnedPoint> thinned;
 };
 
 struct SurfaceMesh {

@@ -78,70 +78,71 @@ std::vector<std::size_t> runs_of(const std::vector<Keyed>& keyed) {
     return starts;
 }
 
-void add_point(Grain& grain, const ThinnedPoints& points, std::size_t i, double voxel_m) {
-    ++grain.count;
+void add_point(ThinnedPoint& point, const PointsToThin& points, std::size_t i, double voxel_m) {
+    ++point.count;
     for (int axis = 0; axis < 3; ++axis) {
-        const double within = points.position_m[3 * i + axis] / voxel_m - grain.voxel[axis];
-        grain.offset[axis] += std::llround(within * kGrainUnit);
-        grain.toward[axis] += std::llround(points.toward[3 * i + axis] * kGrainUnit);
+        const double within = points.position_m[3 * i + axis] / voxel_m - point.voxel[axis];
+        point.offset[axis] += std::llround(within * kThinUnit);
+        point.toward[axis] += std::llround(points.toward[3 * i + axis] * kThinUnit);
     }
     const double intensity = points.intensity[i];
     if (std::isnan(intensity)) return;
-    ++grain.n_intensity;
-    grain.intensity += intensity;
-    grain.intensity_squared += intensity * intensity;
+    ++point.n_intensity;
+    point.intensity += intensity;
+    point.intensity_squared += intensity * intensity;
 }
 
-void add_grain(Grain& grain, const Grain& other) {
-    grain.count += other.count;
+void add_thinned(ThinnedPoint& point, const ThinnedPoint& other) {
+    point.count += other.count;
     for (int axis = 0; axis < 3; ++axis) {
-        grain.offset[axis] += other.offset[axis];
-        grain.toward[axis] += other.toward[axis];
+        point.offset[axis] += other.offset[axis];
+        point.toward[axis] += other.toward[axis];
     }
-    grain.n_intensity += other.n_intensity;
-    grain.intensity += other.intensity;
-    grain.intensity_squared += other.intensity_squared;
+    point.n_intensity += other.n_intensity;
+    point.intensity += other.intensity;
+    point.intensity_squared += other.intensity_squared;
 }
 
 }  // namespace
 
-std::vector<Grain> thin(const ThinnedPoints& points, double voxel_m, int threads, std::span<std::uint32_t> grain_of) {
-    std::vector<Grain> grains;
+std::vector<ThinnedPoint> thin(const PointsToThin& points, double voxel_m, int threads,
+                               std::span<std::uint32_t> thinned_of) {
+    std::vector<ThinnedPoint> thinned;
     on_threads(threads, [&] {
         const auto voxel_at = [&](std::size_t i) { return voxel_of(&points.position_m[3 * i], voxel_m); };
         const std::vector<Keyed> keyed = sorted_by_voxel(points.label.size(), voxel_at,
                                                          [&](std::size_t i) { return std::uint32_t{points.label[i]}; });
         const std::vector<std::size_t> starts = runs_of(keyed);
-        grains.resize(starts.size() - 1);
-        for_pieces(grains.size(), kPiece, [&](std::size_t, std::size_t begin, std::size_t end) {
+        thinned.resize(starts.size() - 1);
+        for_pieces(thinned.size(), kPiece, [&](std::size_t, std::size_t begin, std::size_t end) {
             for (std::size_t g = begin; g < end; ++g) {
                 const Voxel voxel = voxel_at(keyed[starts[g]].index);
-                Grain& grain = grains[g] = {};
-                std::ranges::copy(voxel, grain.voxel);
-                grain.label = static_cast<std::uint16_t>(keyed[starts[g]].label);
+                ThinnedPoint& point = thinned[g] = {};
+                std::ranges::copy(voxel, point.voxel);
+                point.label = static_cast<std::uint16_t>(keyed[starts[g]].label);
                 for (std::size_t i = starts[g]; i < starts[g + 1]; ++i) {
-                    add_point(grain, points, keyed[i].index, voxel_m);
-                    grain_of[keyed[i].index] = static_cast<std::uint32_t>(g);
+                    add_point(point, points, keyed[i].index, voxel_m);
+                    thinned_of[keyed[i].index] = static_cast<std::uint32_t>(g);
                 }
             }
         });
     });
-    return grains;
+    return thinned;
 }
 
-std::vector<Grain> merge_grains(std::span<const Grain> grains, int threads) {
-    std::vector<Grain> merged;
+std::vector<ThinnedPoint> merge_thinned(std::span<const ThinnedPoint> thinned, int threads) {
+    std::vector<ThinnedPoint> merged;
     on_threads(threads, [&] {
-        const auto voxel_at = [&](std::size_t i) { return std::to_array(grains[i].voxel); };
+        const auto voxel_at = [&](std::size_t i) { return std::to_array(thinned[i].voxel); };
         const std::vector<Keyed> keyed =
-            sorted_by_voxel(grains.size(), voxel_at, [&](std::size_t i) { return std::uint32_t{grains[i].label}; });
+            sorted_by_voxel(thinned.size(), voxel_at, [&](std::size_t i) { return std::uint32_t{thinned[i].label}; });
         const std::vector<std::size_t> starts = runs_of(keyed);
         merged.resize(starts.size() - 1);
         for_pieces(merged.size(), kPiece, [&](std::size_t, std::size_t begin, std::size_t end) {
             for (std::size_t g = begin; g < end; ++g) {
-                merged[g] = grains[keyed[starts[g]].index];
+                merged[g] = thinned[keyed[starts[g]].index];
                 for (std::size_t i = starts[g] + 1; i < starts[g + 1]; ++i)
-                    add_grain(merged[g], grains[keyed[i].index]);
+                    add_thinned(merged[g], thinned[keyed[i].index]);
             }
         });
     });

@@ -211,7 +211,7 @@ def _tile_surface(
     thinning.require_spread(position_m, parameters.thinning_voxel_m)
     normal = fit_normals(position_m, thinned, parameters.kernel_m, upward=parameters.upward, threads=threads)
     mesh = _core.make_surface(
-        grains=thinning.as_bytes(thinned),
+        thinned=thinning.as_bytes(thinned),
         position_m=position_m,
         normal=normal,
         weight=thinned["count"].astype(np.float32),

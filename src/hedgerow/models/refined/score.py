@@ -7,7 +7,7 @@ Browning 2012 ends by asking for a model that is decided by the quality of its s
 
 The gradient is by steps without unit. An element of covariance A Aᵀ and mean m goes to A exp(S) Aᵀ and m + A v, and
 its extinction or depth grows by a factor exp(s): a step of 0.05 suits twigs and walls alike
-(cpp/learn/quality_slopes.hpp).
+(cpp/learn/loss_gradient.hpp).
 
 Equations: docs/models.md §14.
 """
@@ -153,12 +153,12 @@ class Gradient:
     @property
     def values(self) -> NDArray[np.float64]:
         """(N, 10) derivatives of the loss; those off the diagonal of S as entries of its symmetric gradient [nat]."""
-        return self.table[:, : _core.QualitySum.hits] / _core.FIXED_POINT
+        return self.table[:, : _core.LossSum.hits] / _core.FIXED_POINT
 
     @property
     def hits(self) -> NDArray[np.float64]:
         """(N,) share of the returns that each element explains, in beams."""
-        return self.table[:, _core.QualitySum.hits] / _core.FIXED_POINT
+        return self.table[:, _core.LossSum.hits] / _core.FIXED_POINT
 
 
 class LossEvaluator:
@@ -177,13 +177,13 @@ class LossEvaluator:
             threads: 0 for all; the result does not depend on it.
         """
         if len(log) == 0:
-            return Gradient(np.zeros((self._scene.n_elements, _core.QualitySum.end), dtype=np.int64)), Score()
-        table, per_beam = _core.quality_slopes(
+            return Gradient(np.zeros((self._scene.n_elements, _core.LossSum.end), dtype=np.int64)), Score()
+        table, per_beam = _core.loss_gradient(
             self._scene.native,
             self._scene.beam_arrays(log.beams),
             range_m=np.ascontiguousarray(log.returns.first_m),
             model=self.rays.native(),
-            weights=_core.QualityWeights(**self.weights.model_dump()),
+            weights=_core.LossWeights(**self.weights.model_dump()),
             threads=threads,
             progress=None,
         )

@@ -85,7 +85,7 @@ def thin(
 
 def merge_thinned(thinned: ThinnedPoints, *, threads: int = 0) -> ThinnedPoints:
     """Add up the thinned points of one voxel and label; the result is ordered as by `thin`."""
-    return _as_thinned(_core.merge_grains(as_bytes(thinned), threads))
+    return _as_thinned(_core.merge_thinned(as_bytes(thinned), threads))
 
 
 def positions_m(thinned: ThinnedPoints, voxel_m: float) -> NDArray[np.float64]:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "learn/quality_slopes.hpp"
+#include "learn/loss_gradient.hpp"
 
 #include <atomic>
 #include <cmath>
@@ -48,7 +48,7 @@ Term lost(RangeLimits limits, double mean_m, double sigma) {
 // The elements of one ray and how its score changes with them.
 class RayScore {
   public:
-    RayScore(const RayModel& model, const QualityWeights& weights) : model_(model), weights_(weights) {}
+    RayScore(const RayModel& model, const LossWeights& weights) : model_(model), weights_(weights) {}
 
     struct Result {
         double log_density, returns, error_m;
@@ -106,7 +106,7 @@ class RayScore {
 
   private:
     const RayModel& model_;
-    const QualityWeights& weights_;
+    const LossWeights& weights_;
     std::vector<double> weight_, share_of_;
     std::vector<Term> likely_, costs_;
     double beyond_ = 0, end_cost_ = 0;
@@ -153,9 +153,9 @@ void add_slopes(const Crossing& crossing, const Volume& volume, const double ori
 
 }  // namespace
 
-void quality_slopes(Scene& scene, const BeamArrays& beams, std::span<const float> range_m, const RayModel& model,
-                    const QualityWeights& weights, int threads, const Tick& tick, std::span<std::int64_t> sums,
-                    std::span<double> scores) {
+void loss_gradient(Scene& scene, const BeamArrays& beams, std::span<const float> range_m, const RayModel& model,
+                   const LossWeights& weights, int threads, const Tick& tick, std::span<std::int64_t> sums,
+                   std::span<double> scores) {
     const RTCScene embree = scene.embree(Purpose::pierce);
     const Reach reach(scene, model.min_sigma_m);
     const std::vector<Volume> volumes = scene.volumes();
@@ -179,7 +179,7 @@ void quality_slopes(Scene& scene, const BeamArrays& beams, std::span<const float
                 score.slopes(
                     crossings, [&](std::size_t i, double share, double by_depth, double by_mean, double by_sigma) {
                         const std::uint64_t element = crossings[i].element;
-                        std::int64_t* own = &sums[kQualitySums * element];
+                        std::int64_t* own = &sums[kLossSums * element];
                         if (returned && share > kNothing) add(own[kShare], share);
                         if (!crossings[i].is_volume()) return;
                         const double sigma = crossings[i].sigma_m;
