@@ -12,6 +12,7 @@ import hedgerow as hr
 from hedgerow import inputs
 from hedgerow.cli import app, main
 from hedgerow.errors import FileError, InputError
+from hedgerow.io.formats import format_of
 from hedgerow.scenes.file import read
 from hedgerow.world import Gaussians
 
@@ -98,6 +99,13 @@ def test_a_scene_file_is_read_once_per_command(folder, monkeypatch):
     monkeypatch.setattr(read, "toml_lines", lambda text: parsed.append(text) or original(text))
     app(["fire", "meadow.toml", "--sweeps", "1", "-o", "a.parquet"], result_action="return_value")
     assert len(parsed) == 1
+
+
+@pytest.mark.parametrize("to", ["kitti", "pcd-folder"])
+def test_formats_without_a_suffix_are_named(folder, to):
+    app(["fire", "meadow.toml", "--sweeps", "2", "-o", "a", "--to", to], result_action="return_value")
+    assert format_of("a", reading=True).name == to
+    assert len(hr.open_log("a").sweeps) == 2
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.log", "a", "a.las", "a.ply", "a.mcap", "a.bag"])

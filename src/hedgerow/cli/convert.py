@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from hedgerow.cli.app import app, out, print_table
-from hedgerow.cli.options import Flag, Settings, parse_settings
+from hedgerow.cli.options import Flag, Settings, WriteAs, parse_settings
 
 if TYPE_CHECKING:
     from hedgerow.frames import Trajectory
@@ -25,7 +25,7 @@ def convert(
     static: Flag = False,
     sweeps: str | None = None,
     read_as: Annotated[str | None, Parameter(name="--from")] = None,
-    write_as: Annotated[str | None, Parameter(name="--to")] = None,
+    write_as: WriteAs = None,
     settings: Settings = None,
     formats: Flag = False,
 ) -> None:
@@ -49,8 +49,6 @@ def convert(
         which sweeps: FIRST:LAST[:STEP], the last one not included
     read_as
         format of the source, if suffix and content do not tell
-    write_as
-        format of the target, if the suffix does not tell
     settings
         set a further parameter of the reader: NAME=VALUE; may be repeated; --formats lists them
     formats

@@ -18,6 +18,7 @@ from hedgerow.cli.options import (
     Seed,
     SensorName,
     SubRays,
+    WriteAs,
     parse_beam_settings,
     parse_settings,
 )
@@ -33,6 +34,7 @@ def fire(
     /,
     *,
     output: Output | None = None,
+    write_as: WriteAs = None,
     sensor: SensorName = None,
     trajectory: str | None = None,
     sweeps: int | None = None,
@@ -89,7 +91,7 @@ def fire(
     from hedgerow.view.sweep import draw_sweep
 
     # Before the scene is built, which can take minutes: all that can be refused without it.
-    _require_output(output, picture, live, loop)
+    _require_output(output, write_as, picture, live, loop)
     address = Address(host, port)
     if live:
         address.require_free()
@@ -117,20 +119,21 @@ def fire(
             simulation,
             address=address,
             output=output,
+            write_as=write_as,
             loop=loop,
             n_sweeps=sweeps if loop else None,
             say=out.print,
         )
     else:
         assert output is not None  # checked above
-        shown = _write_log(simulation, output)
+        shown = _write_log(simulation, output, write_as)
     if picture is not None:
         title = f"{lidar.name} in {place.name}, sweep {shown.beams.sweep[0]}"
         draw_sweep(shown, picture, title, half_m=_reach_m(shown))
         out.print(f"drew {picture}")
 
 
-def _require_output(output: Path | None, picture: Path | None, live: bool, loop: bool) -> None:
+def _require_output(output: Path | None, write_as: str | None, picture: Path | None, live: bool, loop: bool) -> None:
     from hedgerow.base.atomic import require_folder
     from hedgerow.errors import InputError
     from hedgerow.io.formats import format_of
@@ -138,7 +141,7 @@ def _require_output(output: Path | None, picture: Path | None, live: bool, loop:
     if output is None and not live:
         raise InputError("--output", "give the log to write, for example -o drive.parquet, or --live")
     if output is not None:
-        format_of(output, None, reading=False)
+        format_of(output, write_as, reading=False)
     if loop and not live:
         raise InputError("--loop", "only with --live")
     for path in (output, picture):
@@ -154,7 +157,7 @@ def _reach_m(log: "Log") -> float:
     return float(np.clip(1.1 * np.percentile(range_m, 98), 0.5, 28)) if len(range_m) else 28.0
 
 
-def _write_log(simulation: "Simulation", output: Path) -> "Log":
+def _write_log(simulation: "Simulation", output: Path, write_as: str | None) -> "Log":
     """Fire sweep by sweep into a log of any format and return the middle sweep."""
     from hedgerow.base.progress import progress_bar
     from hedgerow.io import open_sink
@@ -163,7 +166,10 @@ def _write_log(simulation: "Simulation", output: Path) -> "Log":
     middle: Log | None = None
     n_pulses = n_hits = 0
     start = time.perf_counter()
-    with open_sink(output, trajectory=simulation.trajectory) as sink, progress_bar("firing", n) as progress:
+    with (
+        open_sink(output, format=write_as, trajectory=simulation.trajectory) as sink,
+        progress_bar("firing", n) as progress,
+    ):
         for number, log in enumerate(simulation):
             sink.append(log)
             n_pulses += len(log)

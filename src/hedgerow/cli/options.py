@@ -28,6 +28,7 @@ Picture = Annotated[Path, Parameter(name=["--picture", "-o"])]
 """For verbs that write nothing but a picture."""
 Settings = Annotated[list[str] | None, Parameter(name=["--set", "-s"], negative=())]
 """Sets parameters of a scene, a model or a reader; `parse_settings` reads it."""
+WriteAs = Annotated[str | None, Parameter(name="--to", help="format to write, if the suffix does not tell")]
 Seed = Annotated[int, Parameter(help="seed of the random numbers: same seed, same answer")]
 
 # Of verbs that fire a sensor through a scene or a learned world.

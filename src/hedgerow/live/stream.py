@@ -114,6 +114,7 @@ def stream_drive(
     *,
     address: Address | None = None,
     output: Path | None = None,
+    write_as: str | None = None,
     loop: bool = False,
     n_sweeps: int | None = None,
     say: Callable[[str], object] = lambda line: None,
@@ -124,6 +125,7 @@ def stream_drive(
         simulation: what to fire; the rate of its sensor sets the pace. Its trajectory is T_map_sensor.
         address: where to listen. Default: this machine alone, port 8765.
         output: also write the sweeps to this log, of any format that can be written.
+        write_as: name of the log's format, if the suffix does not tell.
         loop: begin again at the end of the trajectory; time, sweeps and pulses count on.
         n_sweeps: of a loop, how many. Default: until Ctrl-C.
         say: takes a line now and then. Default: nobody.
@@ -145,7 +147,9 @@ def stream_drive(
         sink = None
         if output is not None:
             # The times of a second round lie past the trajectory; there the beams have to do.
-            sink = stack.enter_context(open_sink(output, trajectory=None if loop else simulation.trajectory))
+            sink = stack.enter_context(
+                open_sink(output, format=write_as, trajectory=None if loop else simulation.trajectory)
+            )
         stop = stack.enter_context(InterruptGuard())
         say(f"streaming at {publisher.url}; Ctrl-C ends it")
         log: Log | None = None
