@@ -141,7 +141,7 @@ def simulate(
     """
     require_seed(seed)
     if at_s is None:
-        begin_ns, n = extent(sensor.pattern, trajectory, start_s, None, sweeps)
+        begin_ns, n = extent(sensor.pattern, trajectory, start_s, None, sweeps, "sweeps")
         start_ns = np.array([begin_ns + sensor.pattern.start_ns(number) for number in range(n)], dtype=np.int64)
     else:
         start_ns = _start_times(sensor, trajectory, at_s, start_s, sweeps)

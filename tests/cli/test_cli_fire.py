@@ -106,7 +106,7 @@ def test_fire_goes_through_a_learned_world_too(tmp_path):
             ["--trajectory", "there"],
             "--trajectory there: give a trajectory of the scene or a file of poses; the scene has h",
         ),
-        (["--sweeps", "99"], "n_sweeps: 99 asked for"),
+        (["--sweeps", "99"], "sweeps: 99 asked for"),
     ],
 )
 def test_fire_refuses_in_one_sentence_and_writes_nothing(tmp_path, scene, more, part):

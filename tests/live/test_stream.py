@@ -98,7 +98,7 @@ def test_a_loop_goes_over_the_trajectory_again_while_time_and_pulses_count_on(tm
 
 
 def test_only_a_loop_takes_a_number_of_sweeps_of_its_own(world, sensor):
-    with pytest.raises(hr.InputError, match=r"n_sweeps: 3 asked for, but the trajectory of 0\.25 s has room for 2"):
+    with pytest.raises(hr.InputError, match=r"^sweeps: 3 asked for, but the trajectory of 0\.25 s has room for 2"):
         hr.simulate(world, sensor, TRAJECTORY, sweeps=3)
     simulation = hr.simulate(world, sensor, TRAJECTORY)
     for n_sweeps, loop in ((0, True), (1, False)):

@@ -73,3 +73,10 @@ def test_triangles_that_most_beams_passed_go_and_those_that_none_met_stay():
     counts = Counts(hits=np.array([5, 4, 0, 0]), passes=np.array([5, 5, 0, 1]))
     np.testing.assert_array_equal(drop_passed(triangles, counts, 0.5).intensity, [0, 2])
     assert len(drop_passed(triangles, counts, 1.0)) == 4
+
+
+def test_prior_counts_keep_triangles_that_few_beams_met_but_never_drop_unmet_ones():
+    triangles = Triangles.plain(np.repeat(WALL, 4, axis=0), intensity=np.arange(4, dtype=np.float32))
+    counts = Counts(hits=np.array([5, 4, 0, 0]), passes=np.array([5, 5, 0, 1]))
+    np.testing.assert_array_equal(drop_passed(triangles, counts, 0.5, prior_hits=1).intensity, [0, 1, 2, 3])
+    np.testing.assert_array_equal(drop_passed(triangles, counts, 0.5, prior_passes=1).intensity, [2])

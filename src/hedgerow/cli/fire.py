@@ -159,7 +159,7 @@ def _reach_m(log: "Log") -> float:
 
 def _write_log(simulation: "Simulation", output: Path, write_as: str | None) -> "Log":
     """Fire sweep by sweep into a log of any format and return the middle sweep."""
-    from hedgerow.base.progress import progress_bar
+    from hedgerow.base.progress import counted, one, progress_bar
     from hedgerow.io import open_sink
 
     lidar, n = simulation.sensor, len(simulation)
@@ -170,12 +170,11 @@ def _write_log(simulation: "Simulation", output: Path, write_as: str | None) -> 
         open_sink(output, format=write_as, trajectory=simulation.trajectory) as sink,
         progress_bar("firing", n) as progress,
     ):
-        for number, log in enumerate(simulation):
+        for number, log in enumerate(counted(simulation, progress, one)):
             sink.append(log)
             n_pulses += len(log)
             n_hits += int((log.returns.first_m < float("inf")).sum())
             middle = log if number == n // 2 else middle
-            progress(number + 1)
     took_s = time.perf_counter() - start
     assert middle is not None  # a simulation has at least one sweep
     out.print(

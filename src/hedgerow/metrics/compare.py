@@ -8,10 +8,11 @@ One run over the real log, sweep by sweep: every family of metrics (catalogue.py
 its scores at the end. Memory holds one sweep, two thinned clouds and small histograms.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import tee
 from typing import Any, Self, TypeVar, cast, overload
 
+from hedgerow.base.progress import Progress, counted
 from hedgerow.errors import InputError
 from hedgerow.log import Log
 from hedgerow.metrics.bearing import BearingDistances
@@ -25,8 +26,6 @@ from hedgerow.metrics.range_histogram import RangeHistograms
 from hedgerow.metrics.scores import Comparison, Histograms, Scores
 from hedgerow.world import World
 
-Progress = Callable[[int], object]
-"""Called after each sweep with the number of real beams done."""
 _ALONE = "simulated"  # name of a simulation that comes without one
 _S = TypeVar("_S")
 
@@ -157,10 +156,8 @@ def accumulate(
         name: simulate_sweeps(name, source, copy, seed)
         for (name, source), copy in zip(simulated.items(), copies, strict=True)
     }
-    for sweep in sweeps:
+    for sweep in counted(sweeps, progress):
         result.add(sweep, {name: next(each) for name, each in answers.items()})
-        if progress is not None:
-            progress(result.n_beams)
     for each in answers.values():
         _require_end(each)
     return result

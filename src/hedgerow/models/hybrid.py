@@ -10,7 +10,7 @@ Equations: docs/models.md §12.
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator
 
@@ -27,13 +27,15 @@ from hedgerow.models.steps.permeability import CountParameters, Tables, count_pe
 from hedgerow.models.surface import SurfaceParameters, fit_surface, with_noise
 from hedgerow.models.topdown import TopdownParameters, fit_clusters
 
+Counting = TypeVar("Counting", bound=CountParameters)
+
 
 def _read_if_file(value: object) -> object:
     """Read the parameters of a tuned classifier if their file is named."""
     return read_classifier(value) if isinstance(value, str | Path) else value
 
 
-def _require_no_counting(parameters: TopdownParameters) -> TopdownParameters:
+def _require_no_counting(parameters: Counting) -> Counting:
     """Refuse counting parameters that would have no effect."""
     for name, field in CountParameters.model_fields.items():
         if getattr(parameters, name) != field.default:
@@ -46,7 +48,7 @@ class HybridParameters(CountParameters):
 
     classifier: Annotated[ClassifierParameters, BeforeValidator(_read_if_file)] = ClassifierParameters()
     """Classifier of surface and volume: parameters, or a TOML file written by `hedgerow tune classifier`."""
-    surface: SurfaceParameters = SurfaceParameters()
+    surface: Annotated[SurfaceParameters, AfterValidator(_require_no_counting)] = SurfaceParameters()
     """Parameters of the surface."""
     topdown: Annotated[TopdownParameters, AfterValidator(_require_no_counting)] = TopdownParameters()
     """Parameters of the volumes."""

@@ -23,8 +23,8 @@ from hedgerow.models.points import PointsParameters, learn_points
 from hedgerow.models.refined.model import RefinedParameters, learn_refined
 from hedgerow.models.steps.log_chunks import LearningTask, LogChunks, chunks_of, summarise
 from hedgerow.models.surface import (
-    PermeableSurfaceParameters,
     SolidSurfaceParameters,
+    SurfaceParameters,
     learn_permeable_surface,
     learn_surface,
 )
@@ -86,7 +86,7 @@ _ROWS = (
     Model(
         "permeable-surface",
         "triangles that let beams pass; for fences and ground",
-        PermeableSurfaceParameters,
+        SurfaceParameters,
         learn_permeable_surface,
     ),
     Model("voxel", "one Gaussian per voxel; fast, for sites of any size", VoxelParameters, learn_voxel),

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from hedgerow import _core
-from hedgerow.base.parameters import Parameters, Positive, Share
+from hedgerow.base.parameters import Positive, Share
 from hedgerow.base.progress import Progress, counted, of_beams, one
 from hedgerow.errors import InputError
 from hedgerow.models.steps import thinning
@@ -39,8 +39,8 @@ PointFilter = Callable[[NDArray[np.float64]], NDArray[np.bool_]]
 """From (M, 3) points, map frame, to the mask of those to use."""
 
 
-class SurfaceParameters(Parameters):
-    """Parameters of the mesh, for every model that has one."""
+class SurfaceParameters(CountParameters):
+    """Parameters of a surface that is permeable, or part of another model: those of the mesh, and of counting."""
 
     node_m: Positive = 0.3
     """Spacing of the grid's nodes, and so about the size of the triangles."""
@@ -114,12 +114,6 @@ class SolidSurfaceParameters(SurfaceParameters):
     max_passed: Share = 0.5
     """Triangles that more than this share of the beams passed are removed: they are traces of moving objects, or extend
     into free space. 1 keeps all, as Browning 2012 does."""
-    window_m: Positive = CountParameters().window_m
-    """A return within this distance of a triangle, along the beam, counts as a hit."""
-
-
-class PermeableSurfaceParameters(SurfaceParameters, CountParameters):
-    """Parameters of the permeable surface model: those of the mesh, and of counting."""
 
 
 def learn_surface(task: LearningTask, parameters: SolidSurfaceParameters) -> tuple[Triangles]:
@@ -127,11 +121,12 @@ def learn_surface(task: LearningTask, parameters: SolidSurfaceParameters) -> tup
     triangles = fit_surface(task.chunks, parameters, progress=task.start("fitting the surface"))
     if parameters.max_passed < 1:
         counts = count_passes(task, (triangles,), parameters.window_m)
-        triangles = drop_passed(triangles, counts, parameters.max_passed)
+        priors = {"prior_hits": parameters.prior_hits, "prior_passes": parameters.prior_passes}
+        triangles = drop_passed(triangles, counts, parameters.max_passed, **priors)
     return (with_noise(task, triangles, parameters),)
 
 
-def learn_permeable_surface(task: LearningTask, parameters: PermeableSurfaceParameters) -> tuple[Triangles, ...]:
+def learn_permeable_surface(task: LearningTask, parameters: SurfaceParameters) -> tuple[Triangles, ...]:
     """Learn permeable triangles."""
     triangles = fit_surface(task.chunks, parameters, progress=task.start("fitting the surface"))
     return count_permeability(task, (with_noise(task, triangles, parameters),), parameters)

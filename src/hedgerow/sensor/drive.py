@@ -206,12 +206,17 @@ class Drive:
 
 
 def extent(
-    pattern: Pattern, trajectory: Trajectory, start_s: float, duration_s: float | None, n_sweeps: int | None
+    pattern: Pattern,
+    trajectory: Trajectory,
+    start_s: float,
+    duration_s: float | None,
+    n_sweeps: int | None,
+    count_name: str = "n_sweeps",
 ) -> tuple[int, int]:
     """Return when the first sweep starts [ns] and how many there are; the arguments are those of `Sensor.drive`.
 
     Raises:
-        InputError: the sweeps do not fit; names the argument.
+        InputError: the sweeps do not fit; names the argument, n_sweeps by `count_name`, as the caller knows it.
     """
     if duration_s is not None and n_sweeps is not None:
         raise InputError("n_sweeps", "give either n_sweeps or duration_s")
@@ -231,7 +236,7 @@ def extent(
         sweep_s, left_s = pattern.period_ns * 1e-9 / pattern.n_sweeps, (end_ns - start_ns) * 1e-9
         raise InputError("trajectory", f"{left_s:g} s are left to fire in, but a sweep takes {sweep_s:g} s")
     if n_sweeps is not None and not 1 <= n_sweeps <= fitting:
-        raise InputError("n_sweeps", f"{n_sweeps} asked for, but the trajectory of {span_s:g} s has room for {fitting}")
+        raise InputError(count_name, f"{n_sweeps} asked for, but the trajectory of {span_s:g} s has room for {fitting}")
     return start_ns, fitting if n_sweeps is None else n_sweeps
 
 

@@ -139,9 +139,12 @@ def with_permeability(
     return tuple(done)
 
 
-def drop_passed(triangles: Triangles, counts: Counts, max_share: float) -> Triangles:
+def drop_passed(
+    triangles: Triangles, counts: Counts, max_share: float, *, prior_hits: float = 0.0, prior_passes: float = 0.0
+) -> Triangles:
     """Return the triangles without those that more than a share of the beams that met them passed.
 
     What no beam met, because something stands before it, stays.
     """
-    return triangles[counts.permeability(0, 0) <= max_share]
+    unmet = counts.hits + counts.passes == 0
+    return triangles[unmet | (counts.permeability(prior_hits, prior_passes) <= max_share)]
