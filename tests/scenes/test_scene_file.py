@@ -76,8 +76,8 @@ def refusal(tmp_path, old, new, build=False) -> str:
         (
             "step_m = [2, 0]",
             "step = [2, 0]",
-            ", line 56: objects.crates.repeat.step_m: missing; expected: step from one copy to the next: x and y, or x, "
-            "y and z (1 more)",
+            ", line 56: objects.crates.repeat.step_m: missing; expected: step from one copy to the next: x and y, or "
+            "x, y and z (1 more)",
         ),
         ('count = "$n_bushes"', 'count = "$bushes"', ", line 60: scatter.bushes.count: no parameter 'bushes'; [parame"),
         ("n_bushes = 12", "n_bushes = 12\nm = 3", ', line 8: parameters.m: no field takes "$m"'),
