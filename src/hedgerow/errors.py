@@ -6,6 +6,8 @@ else that reaches the user is a bug and shows its traceback. Who handles an erro
 All of them can be pickled, so that they may come back from another process.
 """
 
+import sys
+import warnings
 from collections.abc import Sequence
 from typing import Self
 
@@ -64,6 +66,27 @@ class MissingPackage(HedgerowError, ImportError):
 
 class SocketError(HedgerowError):
     """A port is taken, or nobody answers at an address."""
+
+
+class HedgerowWarning(UserWarning):
+    """Something was lost or looks wrong, and the work goes on; the command line prints it as one line."""
+
+
+def warn(said: str) -> None:
+    """Warn of something, in one sentence; who calls Hedgerow sees his own line beside it.
+
+    Args:
+        said: what is lost or looks wrong, where, and what to do.
+    """
+    warnings.warn(said, HedgerowWarning, stacklevel=_own_frames())
+
+
+def _own_frames() -> int:
+    """Count the frames from `warn` up to the first that is not Hedgerow's."""
+    frame, n = sys._getframe(1), 1  # pyright: ignore[reportPrivateUsage]
+    while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] == "hedgerow":
+        frame, n = frame.f_back, n + 1
+    return n
 
 
 def dotted(location: Location) -> str:

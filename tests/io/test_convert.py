@@ -14,7 +14,7 @@ def test_parquet_file_becomes_a_folder_with_the_same_content(tmp_path, log_maker
     seen = []
     done = convert(open_log(tmp_path / "a.parquet"), tmp_path / "b.log", progress=seen.append)
     assert read_log(tmp_path / "b.log").equal(log)
-    assert (done.n_sweeps, done.n_beams, done.n_returns) == (3, len(log), int(log.returns.hit.sum()))
+    assert (done.n_sweeps, done.written.n_beams, done.written.n_returns) == (3, len(log), int(log.returns.hit.sum()))
     assert seen == [1, 2, 3]
 
 

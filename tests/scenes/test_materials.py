@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from pydantic import ValidationError
 
-from hedgerow.scenes.labels import LABELS, Label, numbers_of, to_semantic_kitti, vegetation_of
+from hedgerow.base.labels import LABELS, Label, numbers_of, to_semantic_kitti, vegetation_of
 from hedgerow.scenes.materials import Material, materials
 
 TWO = Material(wavelength_nm=[900, 1500], reflectance=[0.5, 0.2], sigma0_m=0.01, sigma_a_m=0.002)

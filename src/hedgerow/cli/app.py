@@ -2,15 +2,16 @@
 """The application: its verbs under the headings of the help, how it is run, and how verbs print."""
 
 import sys
+import warnings
 from collections.abc import Iterable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from cyclopts import App, CycloptsError, Group
 from rich.console import Console
 
 from hedgerow import __version__
-from hedgerow.errors import HedgerowError
+from hedgerow.errors import HedgerowError, HedgerowWarning
 
 if TYPE_CHECKING:
     from hedgerow.metrics.scores import ScoreTable
@@ -47,6 +48,7 @@ def load_verbs() -> None:
 
 def main() -> None:
     """Run the command line."""
+    warnings.showwarning = _show_warning
     try:
         app(exit_on_error=False, print_error=False)
     except CycloptsError as error:
@@ -61,6 +63,19 @@ def main() -> None:
 def _fail(message: str, hint: str = "") -> None:
     print(f"hedgerow: {message}" + (f" ({hint})" if hint else ""), file=sys.stderr)
     sys.exit(2)
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Print a warning of Hedgerow as one line; those of libraries concern who writes code, not who runs it."""
+    if issubclass(category, HedgerowWarning):
+        print(f"hedgerow: warning: {message}", file=sys.stderr)
 
 
 def print_pairs(pairs: Iterable[tuple[str, str]]) -> None:

@@ -97,13 +97,24 @@ def _convert(
     chosen, total = _chosen(sweeps), len(opened.sweeps)
     with progress_bar("converting", total if chosen is None else len(set(opened.sweeps.tolist()) & set(chosen))) as bar:
         done = copy(opened, target, format=write_as, sweeps=chosen, trajectory=written, progress=bar)
-    amounts = count(done.n_sweeps, "sweep"), count(done.n_beams, "beam"), count(done.n_returns, "return")
-    out.print(f"wrote {target}: {', '.join(amounts)}")
+    written, n_sweeps = done.written, count(done.n_sweeps, "sweep")
+    out.print(f"read {source}: {n_sweeps}, {_amounts(written.n_beams, written.n_returns, written.n_misses)}")
+    lost = written.n_misses_left_out
+    out.print(
+        f"wrote {target}: {n_sweeps}, {_amounts(written.n_beams - lost, written.n_returns, written.n_misses - lost)}"
+    )
     if done.n_left_out:
         out.print(f"left out: {count(done.n_left_out, 'point')} without a finite place")
     text = recovery_text(done.metadata)
     if text:
         out.print(f"missing returns: {text}")
+
+
+def _amounts(n_beams: int, n_returns: int, n_misses: int) -> str:
+    from hedgerow.io.describe import count
+
+    misses = f"{n_misses:,} miss{'' if n_misses == 1 else 'es'}"
+    return f"{count(n_beams, 'beam')}, {count(n_returns, 'return')}, {misses}"
 
 
 def _chosen(text: str | None) -> range | None:

@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from hedgerow.base.arrays import Numbers
 from hedgerow.base.progress import counted, one
 from hedgerow.errors import FileError
 from hedgerow.frames import Trajectory
 from hedgerow.io import open_sink
-from hedgerow.io.source import LogSource, SweepSource
+from hedgerow.io.source import LogSource, SweepSource, Written
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +19,8 @@ class Converted:
     """What was copied."""
 
     n_sweeps: int
-    n_beams: int
-    n_returns: int
+    written: Written
+    """Beams, returns and misses that were read, and what the format of the target could not hold."""
     metadata: dict[str, Any]
     """That of the log read, for example how its missing returns were recovered."""
     n_left_out: int
@@ -53,13 +51,12 @@ def convert(
     """
     if Path(path).resolve() == source.path.resolve():
         raise FileError(f"{path}: is what is being read; write to another name")
-    n_sweeps = n_beams = n_returns = 0
+    n_sweeps = 0
     with open_sink(path, format=format, trajectory=trajectory or source.trajectory) as sink:
         for _, log in counted(source.iter_sweeps(sweeps), progress, one):
             sink.append(log)
-            n_sweeps, n_beams = n_sweeps + 1, n_beams + len(log)
-            n_returns += int(np.count_nonzero(log.returns.hit))
+            n_sweeps += 1
         if n_sweeps == 0:
             raise FileError(f"{source.path}: holds none of the sweeps asked for; nothing was written")
     left_out = source.n_left_out if isinstance(source, SweepSource) else 0
-    return Converted(n_sweeps, n_beams, n_returns, source.metadata, left_out)
+    return Converted(n_sweeps, sink.written, source.metadata, left_out)

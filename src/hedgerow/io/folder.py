@@ -86,6 +86,8 @@ def deskew(log: Log, trajectory: Trajectory | None) -> DeskewedSweep:
 class FolderWriter(LogSink):
     """Appends sweeps to a folder that appears when the `with` block ends well; files are numbered from 0."""
 
+    holds_misses = False
+
     kind: ClassVar[str]
     """Name of the format."""
     names: ClassVar[tuple[str, ...]]
@@ -98,7 +100,7 @@ class FolderWriter(LogSink):
             path: the folder to make; an old one that Hedgerow wrote is replaced.
             trajectory: T_map_sensor; see `deskew`.
         """
-        self._path = Path(path)
+        super().__init__(path)
         self._trajectory = trajectory
         self._folder: Path | None = None
         self._sidecar: Sidecar | None = None
@@ -116,14 +118,14 @@ class FolderWriter(LogSink):
     def finish(self, folder: Path) -> None:
         """Write what comes last."""
 
-    def append(self, log: Log) -> None:
+    def _append(self, log: Log) -> None:
         """Write one or more whole sweeps.
 
         Raises:
             InputError: it differs from the first in sensor, limits or arrays, or its times are not later.
         """
         if self._folder is None:
-            raise InputError(f"{self._path}", "the writer is not open; use it in a with block")
+            raise InputError(f"{self.path}", "the writer is not open; use it in a with block")
         if self.like is None or self._sidecar is None:
             self.like, self._sidecar = log[:0], Sidecar.of(log, self.kind)
         require_same_settings(self.like, log)
@@ -157,12 +159,12 @@ class FolderWriter(LogSink):
 
     @contextmanager
     def _writing(self) -> Generator[None]:
-        _require_ours(self._path)
-        with atomic_folder(self._path, replaces=[*self.names, _SIDECAR, _MOTION]) as self._folder:
+        _require_ours(self.path)
+        with atomic_folder(self.path, replaces=[*self.names, _SIDECAR, _MOTION]) as self._folder:
             try:
                 yield
                 if self._sidecar is None or not self.times_ns:
-                    raise InputError(f"{self._path}", "nothing was appended; append at least one sweep")
+                    raise InputError(f"{self.path}", "nothing was appended; append at least one sweep")
                 self.finish(self._folder)
                 self._write_motion(self._folder)
                 self._sidecar.write(self._folder)

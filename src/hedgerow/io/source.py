@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from hedgerow.base import arrays
 from hedgerow.base.arrays import Numbers
 from hedgerow.base.columns import require_agreement
-from hedgerow.errors import FileError, HedgerowError
+from hedgerow.errors import FileError, HedgerowError, warn
 from hedgerow.frames import Trajectory
 from hedgerow.log import Beams, Log, Returns
 
@@ -66,10 +66,42 @@ class LogSource(Protocol):
         ...
 
 
-class LogSink(AbstractContextManager["LogSink"]):
-    """A log being written; it appears when the `with` block ends well, and only then."""
+@dataclass(slots=True)
+class Written:
+    """What was given to a sink, and what of it the format could not hold."""
 
+    n_beams: int = 0
+    n_returns: int = 0
+    n_misses: int = 0
+    """Beams without a return."""
+    n_misses_left_out: int = 0
+    """Those that will not come back when the log is read again; known when writing has ended."""
+    losses: list[str] = field(default_factory=list[str])
+    """One clause for each kind of thing that was left out or changed, for example '12 misses left out: ...'."""
+
+    def count(self, log: Log) -> None:
+        """Count the beams of a log."""
+        self.n_beams += len(log)
+        self.n_returns += int(np.count_nonzero(log.returns.hit))
+        self.n_misses += int(np.count_nonzero(log.returns.first_m == np.inf))
+
+
+class LogSink(AbstractContextManager["LogSink"]):
+    """A log being written; it appears when the `with` block ends well, and only then.
+
+    What the format cannot hold is counted in `written` and said by one warning at the end.
+    """
+
+    path: Path
+    """What is being made."""
+    holds_misses: ClassVar[bool]
+    """Whether beams without a return come back when the log is read again."""
     _context: AbstractContextManager[None] | None = None
+
+    def __init__(self, path: str | Path) -> None:
+        """Prepare to write; nothing is made until the block is entered."""
+        self.path = Path(path)
+        self.written = Written()
 
     @abstractmethod
     def _writing(self) -> AbstractContextManager[None]:
@@ -85,9 +117,11 @@ class LogSink(AbstractContextManager["LogSink"]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
         """Publish the log, or after an error remove every trace of it. Raises FileError if writing fails."""
-        return None if self._context is None else self._context.__exit__(kind, error, trace)
+        handled = None if self._context is None else self._context.__exit__(kind, error, trace)
+        if kind is None:
+            self._say_losses()
+        return handled
 
-    @abstractmethod
     def append(self, log: Log) -> None:
         """Write the pulses of a log, by custom one sweep.
 
@@ -95,6 +129,24 @@ class LogSink(AbstractContextManager["LogSink"]):
             InputError: it does not fit to what was appended before.
             FileError: it cannot be written.
         """
+        self._append(log)
+        self.written.count(log)
+
+    @abstractmethod
+    def _append(self, log: Log) -> None:
+        """Write the pulses of a log; see `append`."""
+
+    def _say_losses(self) -> None:
+        written = self.written
+        if written.n_misses and not self.holds_misses:
+            written.n_misses_left_out = written.n_misses
+            written.losses.insert(
+                0,
+                f"{written.n_misses:,} of {written.n_beams:,} beams left out: they have no return, and this "
+                "format holds points alone",
+            )
+        if written.losses:
+            warn(f"{self.path}: {'; '.join(written.losses)}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from hedgerow.base.labels import numbers_of, vegetation_of
 from hedgerow.base.progress import StepProgress
 from hedgerow.errors import InputError
 from hedgerow.frames import Trajectory
@@ -22,7 +23,6 @@ from hedgerow.scenes.file.build import Builder, Built
 from hedgerow.scenes.file.read import Source, read_scene
 from hedgerow.scenes.file.references import all_labels, check_references
 from hedgerow.scenes.file.schema import SceneFile
-from hedgerow.scenes.labels import numbers_of, vegetation_of
 from hedgerow.scenes.terrain import Terrain
 from hedgerow.scenes.trail import make_trajectory
 from hedgerow.world.pulsed import PhysicsWorld

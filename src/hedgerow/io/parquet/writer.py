@@ -68,6 +68,8 @@ class LogWriter(LogSink):
             writer.append(sweep)
     """
 
+    holds_misses = True
+
     def __init__(self, path: str | Path, *, rows_per_part: int = 8_000_000, durable: bool = False) -> None:
         """Prepare to write.
 
@@ -76,22 +78,22 @@ class LogWriter(LogSink):
             rows_per_part: a folder's next part begins with the sweep after this many rows.
             durable: also wait until the bytes are on the disk.
         """
-        self._path = Path(path)
-        self._is_folder = self._path.suffix.lower() != ".parquet"
+        super().__init__(path)
+        self._is_folder = self.path.suffix.lower() != ".parquet"
         self._rows_per_part = rows_per_part
         self._durable = durable
         self._temporary: Path | None = None
         self._like: Log | None = None
         self._part: _Part | None = None
 
-    def append(self, log: Log) -> None:
+    def _append(self, log: Log) -> None:
         """Write the pulses of a log; the first one sets the sensor, limits, metadata and which arrays there are.
 
         Raises:
             InputError: it differs from the first in one of these, or the writer is not open.
         """
         if self._temporary is None:
-            raise InputError(f"{self._path}", "the writer is not open; use it as: with LogWriter(path) as writer")
+            raise InputError(f"{self.path}", "the writer is not open; use it as: with LogWriter(path) as writer")
         if self._like is None or self._part is None:
             self._like = log[:0]
             self._part = _Part(self._part_path(self._temporary, 0), Header.of(log), schema_of(log))
@@ -107,14 +109,14 @@ class LogWriter(LogSink):
     @contextmanager
     def _writing(self) -> Generator[None]:
         if self._is_folder:
-            target = atomic_folder(self._path, replaces=[PART_PATTERN], durable=self._durable)
+            target = atomic_folder(self.path, replaces=[PART_PATTERN], durable=self._durable)
         else:
-            target = atomic_file(self._path, durable=self._durable)
+            target = atomic_file(self.path, durable=self._durable)
         with target as self._temporary:
             try:
                 yield
                 if self._part is None:
-                    raise InputError(f"{self._path}", "nothing was appended; append a log, an empty one if need be")
+                    raise InputError(f"{self.path}", "nothing was appended; append a log, an empty one if need be")
                 self._part.close(last=self._is_folder)
             finally:
                 self._temporary = None

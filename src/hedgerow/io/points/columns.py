@@ -361,9 +361,11 @@ class CloudFile(SweepSource):
 class CloudFileWriter(LogSink):
     """Appends the points of logs to one binary file; subclasses give the header, of fixed length."""
 
+    holds_misses = False
+
     def __init__(self, path: str | Path) -> None:
         """Prepare to write."""
-        self._path = Path(path)
+        super().__init__(path)
         self._file: BinaryIO | None = None
         self._like: Log | None = None
         self._text = ""
@@ -373,14 +375,14 @@ class CloudFileWriter(LogSink):
         """Return the header for rows of this type; its length must not depend on `n_points`."""
         raise NotImplementedError
 
-    def append(self, log: Log) -> None:
+    def _append(self, log: Log) -> None:
         """Write the returns of a log, map frame plus map origin; missing returns have no place in a cloud.
 
         Raises:
             InputError: it differs from the first in sensor, limits or arrays.
         """
         if self._file is None:
-            raise InputError(f"{self._path}", "the writer is not open; use it in a with block")
+            raise InputError(f"{self.path}", "the writer is not open; use it in a with block")
         rows = to_rows(to_columns(log, log.map_origin_m))
         if self._like is None:
             self._like, self._text = log[:0], header_text(log)
@@ -393,11 +395,11 @@ class CloudFileWriter(LogSink):
 
     @contextmanager
     def _writing(self) -> Generator[None]:
-        with atomic_file(self._path) as temporary, temporary.open("w+b") as self._file:
+        with atomic_file(self.path) as temporary, temporary.open("w+b") as self._file:
             try:
                 yield
                 if self._like is None:
-                    raise InputError(f"{self._path}", "nothing was appended; append a log, an empty one if need be")
+                    raise InputError(f"{self.path}", "nothing was appended; append a log, an empty one if need be")
                 self._file.seek(0)
                 self._file.write(self.header(to_rows(to_columns(self._like)), self._n_points, self._text))
             finally:

@@ -216,9 +216,11 @@ def open_sink(path: str | Path, trajectory: Trajectory | None) -> "LasWriter":
 class LasWriter(LogSink):
     """Appends the points of logs to a LAS or LAZ file that appears when the `with` block ends well."""
 
+    holds_misses = False
+
     def __init__(self, path: str | Path) -> None:
         """Prepare to write; the suffix says whether to compress."""
-        self._path = Path(path)
+        super().__init__(path)
         self._target: BinaryIO | None = None
         self._laspy: Any = require_package("laspy", "las")
         self._file: Any = None
@@ -226,14 +228,14 @@ class LasWriter(LogSink):
         self._scale = 1.0
         self._shift_s = 0.0
 
-    def append(self, log: Log) -> None:
+    def _append(self, log: Log) -> None:
         """Write the returns of a log.
 
         Raises:
             InputError: it differs from the first in sensor, limits or arrays, or lies too far from the map's origin.
         """
         if self._target is None:
-            raise InputError(f"{self._path}", "the writer is not open; use it in a with block")
+            raise InputError(f"{self.path}", "the writer is not open; use it in a with block")
         if self._like is None:
             self._like = log[:0]
             self._open(self._target, log)
@@ -253,7 +255,7 @@ class LasWriter(LogSink):
             except (OSError, HedgerowError):
                 raise
             except Exception as error:
-                raise FileError(f"{self._path}: cannot write ({error}); is the disk full?") from error
+                raise FileError(f"{self.path}: cannot write ({error}); is the disk full?") from error
 
     def _open(self, target: BinaryIO, log: Log) -> None:
         laspy = self._laspy
@@ -270,7 +272,7 @@ class LasWriter(LogSink):
             header.global_encoding.gps_time_type = laspy.header.GpsTimeType.STANDARD
         text = header_text(log, intensity_scale=self._scale).encode()
         header.vlrs.append(laspy.VLR(_USER_ID, _RECORD_ID, "settings of the log", text))
-        compress = self._path.suffix.lower() == ".laz"
+        compress = self.path.suffix.lower() == ".laz"
         self._file = laspy.open(target, mode="w", header=header, do_compress=compress, closefd=False)
 
     def _record(self, log: Log) -> Any:
@@ -301,11 +303,11 @@ class LasWriter(LogSink):
 
     @contextmanager
     def _writing(self) -> Generator[None]:
-        with atomic_file(self._path) as temporary, temporary.open("w+b") as self._target:
+        with atomic_file(self.path) as temporary, temporary.open("w+b") as self._target:
             try:
                 yield
                 if self._file is None:
-                    raise InputError(f"{self._path}", "nothing was appended; append at least one sweep")
+                    raise InputError(f"{self.path}", "nothing was appended; append at least one sweep")
                 with self._compressing():
                     self._file.close()
             finally:

@@ -44,6 +44,8 @@ def open_sink(path: str | Path, trajectory: Trajectory | None) -> "BagWriter":
 class BagWriter(LogSink):
     """Appends sweeps to a bag that appears when the `with` block ends well."""
 
+    holds_misses = True
+
     def __init__(self, path: str | Path, trajectory: Trajectory | None = None) -> None:
         """Prepare to write.
 
@@ -51,8 +53,8 @@ class BagWriter(LogSink):
             path: the file to make; an old one is replaced.
             trajectory: T_map_sensor. Default: the sensor has the axes of the map and is where its pulses begin.
         """
-        self._path = Path(path)
-        self._is_ros1 = self._path.suffix.lower() == ".bag"
+        super().__init__(path)
+        self._is_ros1 = self.path.suffix.lower() == ".bag"
         self._trajectory = trajectory
         self._writer: Any = None
         self._messages = Messages(typestore(self._is_ros1), self._is_ros1)
@@ -60,7 +62,7 @@ class BagWriter(LogSink):
         self._like: Log | None = None
         self._last_ns = -1
 
-    def append(self, log: Log) -> None:
+    def _append(self, log: Log) -> None:
         """Write one or more whole sweeps.
 
         Raises:
@@ -68,7 +70,7 @@ class BagWriter(LogSink):
                 ROS can have, or the trajectory does not cover it.
         """
         if self._writer is None:
-            raise InputError(f"{self._path}", "the writer is not open; use it in a with block")
+            raise InputError(f"{self.path}", "the writer is not open; use it in a with block")
         if len(log) and self._like is None:
             self._like = log[:0]
             self._begin(log)
@@ -150,7 +152,7 @@ class BagWriter(LogSink):
 
     @contextmanager
     def _writing(self) -> Generator[None]:
-        with atomic_file(self._path) as part:
+        with atomic_file(self.path) as part:
             try:
                 if self._is_ros1:
                     yield from self._ros1(part)
@@ -183,7 +185,7 @@ class BagWriter(LogSink):
 
     def _require_some(self) -> None:
         if self._like is None:
-            raise FileError(f"{self._path}: nothing was appended; append at least one sweep")
+            raise FileError(f"{self.path}: nothing was appended; append at least one sweep")
 
 
 def _from_origins(

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.base.arrays import Array
+from hedgerow.base.labels import Label
 from hedgerow.errors import FileError
 from hedgerow.scenes import mesh as shapes
 from hedgerow.scenes.file.read import Source
@@ -28,7 +29,6 @@ from hedgerow.scenes.file.schema import (
     Shape,
     WorldSpec,
 )
-from hedgerow.scenes.labels import Label
 from hedgerow.scenes.materials import Material, Surface
 from hedgerow.scenes.mesh import Mesh, MeshPart
 from hedgerow.scenes.plants import PLANTS

@@ -4,10 +4,10 @@
 import difflib
 from collections.abc import Iterable, Mapping
 
+from hedgerow.base.labels import LABELS, Label
 from hedgerow.errors import Location, ParameterError
 from hedgerow.scenes.file.read import Source
 from hedgerow.scenes.file.schema import SceneFile
-from hedgerow.scenes.labels import LABELS, Label
 from hedgerow.scenes.materials import Material, materials
 from hedgerow.world import is_world
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.scenes.labels import LABELS
+from hedgerow.base.labels import LABELS
 from hedgerow.view.web.session import Rgb
 
 Quantity = Literal["layer", "height", "intensity", "ring", "label", "range error", "log-likelihood"]
