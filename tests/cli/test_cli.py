@@ -211,7 +211,10 @@ def test_tune_takes_the_old_name_of_its_option_too():
 def test_convert_goes_between_formats_and_says_what_it_wrote(log_file, tmp_path):
     done = run("convert", log_file, tmp_path / "drive.ply")
     assert done.returncode == 0, done.stderr
-    assert done.stdout == f"wrote {tmp_path / 'drive.ply'}: 1 sweep, 2 beams, 1 return\n"
+    read, wrote = done.stdout.splitlines()
+    assert read == f"read {log_file}: 1 sweep, 2 beams, 1 return, 1 miss"
+    assert wrote == f"wrote {tmp_path / 'drive.ply'}: 1 sweep, 1 beam, 1 return, 0 misses"
+    assert done.stderr.startswith(f"hedgerow: warning: {tmp_path / 'drive.ply'}: 1 of 2 beams left out")
     done = run("convert", tmp_path / "drive.ply", tmp_path / "again.log", "--set", "max_range_m=50")
     assert done.returncode == 0, done.stderr
     assert "missing returns: not recovered, every beam has a return" in done.stdout
@@ -230,7 +233,7 @@ def test_convert_says_how_many_points_had_no_place(tmp_path):
     (sequence / "calib.txt").write_text("Tr: 0 -1 0 0 0 0 -1 0 1 0 0 0\n")
     done = run("convert", sequence, tmp_path / "x.parquet")
     assert done.returncode == 0, done.stderr
-    assert "3 sweeps, 87 beams, 87 returns\nleft out: 3 points without a finite place\n" in done.stdout
+    assert "3 sweeps, 87 beams, 87 returns, 0 misses\nleft out: 3 points without a finite place\n" in done.stdout
 
 
 def test_convert_lists_the_formats():

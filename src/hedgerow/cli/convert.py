@@ -97,12 +97,10 @@ def _convert(
     chosen, total = _chosen(sweeps), len(opened.sweeps)
     with progress_bar("converting", total if chosen is None else len(set(opened.sweeps.tolist()) & set(chosen))) as bar:
         done = copy(opened, target, format=write_as, sweeps=chosen, trajectory=written, progress=bar)
-    written, n_sweeps = done.written, count(done.n_sweeps, "sweep")
-    out.print(f"read {source}: {n_sweeps}, {_amounts(written.n_beams, written.n_returns, written.n_misses)}")
-    lost = written.n_misses_left_out
-    out.print(
-        f"wrote {target}: {n_sweeps}, {_amounts(written.n_beams - lost, written.n_returns, written.n_misses - lost)}"
-    )
+    sent, n_sweeps = done.written, count(done.n_sweeps, "sweep")
+    out.print(f"read {source}: {n_sweeps}, {_amounts(sent.n_beams, sent.n_returns, sent.n_misses)}")
+    lost = sent.n_misses_left_out
+    out.print(f"wrote {target}: {n_sweeps}, {_amounts(sent.n_beams - lost, sent.n_returns, sent.n_misses - lost)}")
     if done.n_left_out:
         out.print(f"left out: {count(done.n_left_out, 'point')} without a finite place")
     text = recovery_text(done.metadata)
