@@ -53,6 +53,8 @@ void require_usable(const PulseSettings& settings) {
     const bool digital = settings.receiver.mode == ReturnMode::waveform;
     if (digital && !(settings.digitiser.fwhm_m > 0 && settings.digitiser.step_m > 0))
         throw nb::value_error("fwhm_m, step_m: must be above 0");
+    if (digital && !(settings.digitiser.fwhm_m <= 1e4 * settings.digitiser.step_m))
+        throw nb::value_error("fwhm_m: must be at most 10,000 steps");
 }
 
 // What is kept besides the returns.
