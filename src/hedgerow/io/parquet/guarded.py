@@ -112,7 +112,7 @@ def group_rows_of(path: Path, footer: pq.FileMetaData, columns: Sequence[str], n
             group = footer.row_group(index)
             if group.num_columns != footer.num_columns or group.num_rows < 0:
                 raise FileError(f"{path}: damaged: row group {index} does not have the columns of the file")
-            for name, k, kind in chosen:
+            for name, k, kind in chosen if group.num_rows else ():
                 _require_chunk(f"{path}: damaged: column '{name}' of row group {index}", group, k, kind, data_end)
             n_rows.append(group.num_rows)
     total = sum(n_rows)
