@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parquet files that may be damaged or hostile: what is checked before pyarrow decodes them, and what it is not asked.
 
-pyarrow's readers turn every fault of a file into an exception, but its accessors of the footer do not: a column chunk
-whose statistics are cut, or of another type than the schema says, ends the process as soon as `statistics` is looked
-at. So statistics are never used. Of the footer only plain numbers are taken, and all are held against the size of the
-file and against each other, so that no reader is asked to reserve memory for rows that cannot be there.
+pyarrow's readers turn every fault of a file into an exception, but its accessors of the footer do not: to look at a
+column chunk (`row_group(i).column(k)`) whose statistics are cut, or do not fit to the schema, ends the process. So
+nothing is asked about column chunks, and statistics are never used. What remains, the numbers of rows, is held against
+the size of the file, so that no reader reserves memory for rows that cannot be there.
 """
 
 # pyarrow's stubs leave parts of its types unknown.
@@ -91,50 +91,20 @@ def require_columns(path: Path, footer: pq.FileMetaData, types: dict[str, str]) 
             raise FileError(f"{path}: column '{name}' is {_cut(found)}, expected {kind}")
 
 
-def group_rows_of(path: Path, footer: pq.FileMetaData, columns: Sequence[str], n_bytes: int) -> list[int]:
-    """Return how many rows each row group has, after the footer's numbers were held against each other.
-
-    Args:
-        path: of the file.
-        footer: its footer, in which these columns are known to be there once and flat.
-        columns: names of those that will be read.
-        n_bytes: size of the file.
+def group_rows_of(path: Path, footer: pq.FileMetaData, n_bytes: int) -> list[int]:
+    """Return how many rows each row group has, after these numbers were held against the size of the file.
 
     Raises:
         FileError: the footer contradicts itself, or the size of the file.
     """
     with reading(path):
-        place = {footer.schema.column(k).path: k for k in range(footer.num_columns)}
-        chosen = [(name, place[name], footer.schema.column(place[name]).physical_type) for name in columns]
-        data_end = n_bytes - footer.serialized_size - _ENDING_BYTES
-        n_rows: list[int] = []
-        for index in range(footer.num_row_groups):
-            group = footer.row_group(index)
-            if group.num_columns != footer.num_columns or group.num_rows < 0:
-                raise FileError(f"{path}: damaged: row group {index} does not have the columns of the file")
-            for name, k, kind in chosen if group.num_rows else ():
-                _require_chunk(f"{path}: damaged: column '{name}' of row group {index}", group, k, kind, data_end)
-            n_rows.append(group.num_rows)
+        n_rows = [footer.row_group(index).num_rows for index in range(footer.num_row_groups)]
     total = sum(n_rows)
-    if total != footer.num_rows:
+    if total != footer.num_rows or min(n_rows, default=0) < 0:
         raise FileError(f"{path}: damaged: says {footer.num_rows:,} rows, but its row groups have {total:,}")
     if total > _ROWS_ANYWAY + _ROWS_PER_BYTE * n_bytes:
         raise FileError(f"{path}: damaged: says {total:,} rows, more than {n_bytes:,} bytes can hold")
     return n_rows
-
-
-def _require_chunk(where: str, group: pq.RowGroupMetaData, k: int, kind: str, data_end: int) -> None:
-    chunk = group.column(k)
-    if chunk.physical_type != kind:
-        raise FileError(f"{where} is {chunk.physical_type}, but the schema says {kind}")
-    if chunk.num_values != group.num_rows:
-        raise FileError(f"{where} has {chunk.num_values:,} values for {group.num_rows:,} rows")
-    start, dictionary = chunk.data_page_offset, chunk.dictionary_page_offset
-    if dictionary is not None and 0 < dictionary < start:
-        start = dictionary
-    size = chunk.total_compressed_size
-    if not (start >= 4 and size >= 0 and start + size <= data_end):
-        raise FileError(f"{where} lies outside of the file")
 
 
 def _footer_bytes(path: Path, content: bytes | None) -> int:

@@ -240,7 +240,7 @@ def _groups_of(parts: list[_Part], columns: list[str]) -> _Groups:
     rows: list[tuple[int, int, int]] = []
     for number, part in enumerate(parts):
         require_columns(part.path, part.footer, {name: types[name] for name in columns})
-        counts = group_rows_of(part.path, part.footer, columns, part.n_bytes)
+        counts = group_rows_of(part.path, part.footer, part.n_bytes)
         rows += [(number, index, n_rows) for index, n_rows in enumerate(counts) if n_rows]
     return _Groups(*np.array(rows, np.int64).reshape(-1, 3).T)
 

@@ -96,7 +96,7 @@ class WorldFile:
             counts = typed("size.", size, {"parameters": int, "bytes": int})
             for name, number in counts.items():
                 if not 0 <= number < 2**63:
-                    raise InputError(f"size.{name}", f"expected 0 or more, found {number}")
+                    raise InputError(f"size.{name}", f"expected 0 to {2**63 - 1}, found {quoted(number)}")
             self.header = WorldHeader.from_content(content)
             self._empty = {name: settings_from(name, tables.pop(name)) for name in TABLES if name in tables}
             for name in tables:

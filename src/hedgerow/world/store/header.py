@@ -59,10 +59,13 @@ class WorldHeader:
             raise InputError("kind", f"expected lower-case letters, digits and dashes, found {self.kind!r}")
         low, high = float(self.min_range_m), float(self.max_range_m)
         require_limits(low, high)
+        if np.finfo(np.float32).max < high < np.inf:
+            raise InputError("max_range_m", f"expected at most {np.finfo(np.float32).max:.2g} m, or inf, found {high}")
         if not _LEAST_TILE_M <= self.tile_m <= _FARTHEST_M:
             raise InputError("tile_m", f"expected {_LEAST_TILE_M:g} to {_FARTHEST_M:g} m, found {self.tile_m}")
-        if self.provenance.n_beams < 0:
-            raise InputError("provenance.n_beams", f"expected 0 or more, found {self.provenance.n_beams}")
+        if not 0 <= self.provenance.n_beams < 2**63:
+            found = _short(str(self.provenance.n_beams))
+            raise InputError("provenance.n_beams", f"expected 0 to {2**63 - 1}, found {found}")
         set_fields(self, {"min_range_m": low, "max_range_m": high, "tile_m": float(self.tile_m)})
         set_fields(self, {"parameters": plain("parameters", dict(self.parameters))})
         for name in ("map_origin_m", "origin_m"):

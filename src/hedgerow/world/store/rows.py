@@ -75,7 +75,7 @@ def from_arrow(name: str, rows: pa.Table, written_as: int) -> dict[str, Column]:
         written_as: format of the world.
 
     Raises:
-        InputError: a column is missing, of another type, has missing values, or holds no histograms.
+        InputError: a column is missing, of another type, has missing values, or holds no histograms or covariances.
     """
     columns: dict[str, Column] = {}
     if name in HISTOGRAM:
@@ -89,6 +89,8 @@ def from_arrow(name: str, rows: pa.Table, written_as: int) -> dict[str, Column]:
             if column == "covariance_m2":
                 array[(slice(None), *reversed(place))] = values
         columns[column] = array
+        if column == "covariance_m2":
+            _require_semidefinite(f"{name}.{column}", array)
     return columns
 
 
@@ -106,6 +108,20 @@ def require_type(rows: pa.Table, flat: str, kind: pa.DataType) -> None:
     fits = pa.types.is_list(found) and found.value_type == kind.value_type if pa.types.is_list(kind) else found == kind
     if not fits or column.null_count:
         raise InputError(f"column '{flat}'", f"is {str(found)[:60]}, {column.null_count} missing; expected {kind}, 0")
+
+
+def _require_semidefinite(name: str, covariance: NDArray[np.float64]) -> None:
+    """Refuse what is no covariance, by its minors: of 10 million rows this takes a second, eigenvalues take many."""
+    # Not finite is left to the check of all columns. Rounding, in float32 at the worst, may make an eigenvalue negative.
+    with np.errstate(invalid="ignore", over="ignore"):
+        slack = 1e-5 * np.abs(covariance).max(axis=(1, 2), initial=0.0)
+        a, b, c = (covariance[:, k, k] + slack for k in range(3))
+        d, e, f = covariance[:, 1, 2], covariance[:, 0, 2], covariance[:, 0, 1]
+        minors = [a, b, c, a * b - f * f, a * c - e * e, b * c - d * d]
+        minors.append(a * (b * c - d * d) - f * (f * c - d * e) + e * (f * d - b * e))
+        negative = np.minimum.reduce(minors) < 0
+    if negative.any():
+        raise RowError(name, first_row(negative), "is no covariance: it has a negative eigenvalue")
 
 
 def _label_counts(rows: pa.Table) -> LabelCounts:
