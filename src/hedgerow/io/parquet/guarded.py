@@ -100,7 +100,9 @@ def group_rows_of(path: Path, footer: pq.FileMetaData, n_bytes: int) -> list[int
     with reading(path):
         n_rows = [footer.row_group(index).num_rows for index in range(footer.num_row_groups)]
     total = sum(n_rows)
-    if total != footer.num_rows or min(n_rows, default=0) < 0:
+    if min(n_rows, default=0) < 0:
+        raise FileError(f"{path}: damaged: says that a row group has {min(n_rows):,} rows")
+    if total != footer.num_rows:
         raise FileError(f"{path}: damaged: says {footer.num_rows:,} rows, but its row groups have {total:,}")
     if total > _ROWS_ANYWAY + _ROWS_PER_BYTE * n_bytes:
         raise FileError(f"{path}: damaged: says {total:,} rows, more than {n_bytes:,} bytes can hold")

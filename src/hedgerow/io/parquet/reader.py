@@ -91,7 +91,8 @@ class LogFile:
         self.n_per_pulse = header.returns_per_pulse
         self.written_by = header.hedgerow
         with reading(self._parts[0].path):
-            self.arrays = [name for name in OPTIONAL_TYPES if name in self._parts[0].footer.schema.names]
+            names = self._parts[0].footer.schema.to_arrow_schema().names
+        self.arrays = [name for name in OPTIONAL_TYPES if name in names]
         self.trajectory: Trajectory | None = None
         self._groups = _groups_of(self._parts, [*BEAM_TYPES, *RETURN_TYPES, *self.arrays])
 

@@ -21,7 +21,7 @@ import tomli_w
 import hedgerow
 from hedgerow.base.atomic import atomic_folder
 from hedgerow.errors import FileError, InputError
-from hedgerow.io.describe import bytes_of, count, extent_text, position_text, size_text
+from hedgerow.io.describe import bytes_of, count, extent_text, position_text, shown, size_text
 from hedgerow.io.parquet.guarded import quoted
 from hedgerow.world.check import TABLES, check_table, no_rows
 from hedgerow.world.elements import Elements
@@ -116,7 +116,7 @@ class WorldFile:
             said = self._empty[name][1] if name in self._empty else 0
             if found[name] != said:
                 where = self.path / _TOML
-                raise FileError(f"{where}: says {said} {name}, but {_TILES} lists {found[name]}; was one exchanged?")
+                raise FileError(f"{where}: says {quoted(said)} {name}, but {_TILES} lists {found[name]}; was one exchanged?")
         return {name: found[name] for name in self._empty}
 
     def _require_files(self) -> None:
@@ -252,8 +252,9 @@ def settings_from(name: str, content: Any) -> tuple[Elements, int]:
 
 
 def describe_world(path: str | Path) -> dict[str, str]:
-    """Describe a saved world in a few lines: the content of `hedgerow info WORLD`. Files are compared with
-    their checksums, but no element is decoded.
+    """Describe a saved world in a few lines: the content of `hedgerow info WORLD`.
+
+    All files are compared with their checksums, but no element is decoded.
 
     Args:
         path: the folder.
@@ -268,12 +269,12 @@ def describe_world(path: str | Path) -> dict[str, str]:
     file.require_whole()
     header, origin = file.header, file.header.provenance
     elements = [count(number, _NOUNS[name]) for name, number in file.size.tables.items()]
-    source = [text for text in (origin.log, origin.sensor) if text]
+    source = [shown(text) for text in (origin.log, origin.sensor) if text]
     beams = [count(origin.n_beams, "beam")] if origin.n_beams else []
     extent = extent_text(file.tiles.low_m, file.tiles.high_m) if len(file.tiles) else "none"
     return {
         "File": f"{path}, world in {count(len(file.tiles), 'tile')}, {size_text(bytes_of(file.path))}",
-        "Model": header.kind,
+        "Model": shown(header.kind),
         "Elements": ", ".join(elements) or "none",
         "Size": f"{count(file.size.parameters, 'parameter')}, {size_text(file.size.bytes)} in memory",
         "Learned from": ", ".join(beams + source) or "unknown",
@@ -281,5 +282,5 @@ def describe_world(path: str | Path) -> dict[str, str]:
         "Extent": extent,
         "Map origin": position_text(header.map_origin_m),
         "Settings": f"of the learner in {file.path / 'world.toml'}",
-        "Written by": f"Hedgerow {file.written_by}",
+        "Written by": f"Hedgerow {shown(file.written_by)}",
     }

@@ -16,6 +16,7 @@ from hedgerow.log import require_limits
 Position = tuple[float, float, float]
 _FARTHEST_M = 1e9  # as in check.py
 _LEAST_TILE_M = 1e-3  # numbers of tiles stay exact in float64
+_FLOAT32_MAX = 3.4e38  # what ranges are counted in
 _LONGEST = 60
 _MAX_DEPTH = 64
 
@@ -59,8 +60,8 @@ class WorldHeader:
             raise InputError("kind", f"expected lower-case letters, digits and dashes, found {self.kind!r}")
         low, high = float(self.min_range_m), float(self.max_range_m)
         require_limits(low, high)
-        if np.finfo(np.float32).max < high < np.inf:
-            raise InputError("max_range_m", f"expected at most {np.finfo(np.float32).max:.2g} m, or inf, found {high}")
+        if _FLOAT32_MAX < high < np.inf:
+            raise InputError("max_range_m", f"expected at most {_FLOAT32_MAX:g} m, or inf, found {high}")
         if not _LEAST_TILE_M <= self.tile_m <= _FARTHEST_M:
             raise InputError("tile_m", f"expected {_LEAST_TILE_M:g} to {_FARTHEST_M:g} m, found {self.tile_m}")
         if not 0 <= self.provenance.n_beams < 2**63:

