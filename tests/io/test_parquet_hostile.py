@@ -166,14 +166,14 @@ def test_footers_changed_at_random(path):
     rng = random.Random(28)
     body, tree = footer.split(path.read_bytes())
     paths = []
-    for number in range(120):
+    for number in range(80):
         changed = copy.deepcopy(tree)
         footer.mutate(changed, rng)
         paths.append(path.with_name(f"{number}.parquet"))
         paths[-1].write_bytes(footer.join(body, changed))
     said = outcomes(paths)
-    assert sum(text.startswith("refused") for text in said) > 30
-    assert sum(text.startswith("read 60 [0, 1] 60") for text in said) > 30
+    assert sum(text.startswith("refused") for text in said) > 20
+    assert sum(text.startswith("read 60 [0, 1] 60") for text in said) > 20
 
 
 def test_a_footer_cannot_ask_for_more_memory_than_its_length_accounts_for(path):

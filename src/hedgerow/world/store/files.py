@@ -37,6 +37,7 @@ FORMAT = 2
 """Raised by one when older readers would misread the folder. 1 had one label per triangle and Gaussian."""
 _TOML, _TILES = "world.toml", "tiles.parquet"
 _MAX_TOML_BYTES = 4_000_000
+_LONGEST_CHOICE = 40  # of the names of laws and picks
 _SECTIONS = ("size", "tables")
 _NOISE = {"sigma0_m": float, "sigma_a_m": float, "max_incidence_rad": float, "sigma_per_m": float}
 _ADDED = {"sigma_per_m": 0.0}
@@ -115,8 +116,8 @@ class WorldFile:
             found[name] = int(self.tiles.n[self.tiles.table == number].sum())
             said = self._empty[name][1] if name in self._empty else 0
             if found[name] != said:
-                where = self.path / _TOML
-                raise FileError(f"{where}: says {quoted(said)} {name}, but {_TILES} lists {found[name]}; was one exchanged?")
+                differ = f"says {quoted(said)} {name}, but {_TILES} lists {found[name]}"
+                raise FileError(f"{self.path / _TOML}: {differ}; was one exchanged?")
         return {name: found[name] for name in self._empty}
 
     def _require_files(self) -> None:
@@ -246,6 +247,9 @@ def settings_from(name: str, content: Any) -> tuple[Elements, int]:
     types: dict[str, type] = {each: type(value) for each, value in settings_of(like).items()}
     entries = typed(f"{where}.", cast("Mapping[str, Any]", content), types | {"n": int})
     n = entries.pop("n")
+    for each, value in entries.items():
+        if isinstance(value, str) and len(value) > _LONGEST_CHOICE:
+            raise InputError(f"{where}.{each}", f"there is no {quoted(value)}")
     if "noise" in entries:
         entries["noise"] = SurfaceNoise(**typed(f"{where}.noise.", _ADDED | entries["noise"], _NOISE))
     return check_table(TABLES[name](**columns, **entries)), n

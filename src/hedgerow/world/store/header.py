@@ -168,7 +168,7 @@ def plain(name: str, value: Any, depth: int = 0) -> Any:
         pairs = cast("Mapping[object, Any]", value).items()
         wrong = [key for key, _ in pairs if not isinstance(key, str)]
         if wrong:
-            raise InputError(name, f"the key {wrong[0]!r} is no text")
+            raise InputError(_short(name), f"the key {_short(repr(wrong[0]))} is no text")
         return {str(key): plain(f"{name}.{key}", entry, depth + 1) for key, entry in pairs if entry is not None}
     if isinstance(value, list | tuple):
         return [plain(f"{name}[{index}]", entry, depth + 1) for index, entry in enumerate(cast("list[Any]", value))]
@@ -177,4 +177,4 @@ def plain(name: str, value: Any, depth: int = 0) -> Any:
     if isinstance(value, str | bool | int | float):
         return value
     found = type(cast("object", value)).__name__
-    raise InputError(name, f"{found} does not fit into TOML; use text, numbers, lists or mappings")
+    raise InputError(_short(name), f"{found} does not fit into TOML; use text, numbers, lists or mappings")
