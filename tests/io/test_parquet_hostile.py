@@ -17,6 +17,7 @@ from hedgerow.errors import FileError, InputError
 from hedgerow.io import open_log, read_log, write_log
 from hedgerow.io.convert import convert
 from hedgerow.io.describe import describe
+from hedgerow.io.parquet import reader
 from hedgerow.log import Log
 
 COLUMNS = ["sweep", "pulse", "time_ns", "ring", "origin_x", "direction_z", "return_number", "range_m", "label"]
@@ -185,6 +186,13 @@ def test_a_footer_cannot_ask_for_more_memory_than_its_length_accounts_for(path):
     promising = data[:end] + bytes([0xF0 | footer.STRUCT]) + footer._number(900_000) + data[end + 1 : -8]
     path.write_bytes(promising + (len(promising) - len(body)).to_bytes(4, "little") + b"PAR1")
     refused(path, "not a Parquet file, or damaged")
+
+
+def test_a_log_larger_than_memory_is_read_sweep_by_sweep(path, monkeypatch):
+    monkeypatch.setattr(reader, "free_memory_bytes", lambda: 3000)
+    with pytest.raises(FileError, match=r"60 rows need 0.0 GB of .* free memory; read it sweep by sweep"):
+        read_log(path)
+    assert sum(len(log) for _, log in open_log(path).iter_sweeps()) == 60
 
 
 def test_statistics_that_lie_hide_no_sweep(path):

@@ -28,7 +28,7 @@ from hedgerow.frames import Trajectory
 from hedgerow.io.parquet.guarded import group_rows_of, open_parquet, reading, require_columns
 from hedgerow.io.parquet.header import KEY, PARTS_KEY, Header
 from hedgerow.io.parquet.writer import BEAM_TYPES, OPTIONAL_TYPES, PART_PATTERN, RETURN_TYPES, Assembly
-from hedgerow.io.source import require_memory
+from hedgerow.io.source import free_memory_bytes
 from hedgerow.log import Log
 
 _ROWS_AT_ONCE = 500_000  # many small sweeps are decoded together, up to this many rows
@@ -139,7 +139,7 @@ class LogFile:
             mixed = bool(is_mixed.any())
             groups = groups[arrays.is_member(self._sweep_index.low, sweeps) | is_mixed]
         n_rows = int(groups.n_rows.sum())
-        require_memory(self.path, n_rows * Assembly.row_bytes(self.n_per_pulse, self.arrays))
+        self._require_memory(n_rows)
         try:
             with reading(self.path):
                 assembly = Assembly(n_rows, self.n_per_pulse, self.arrays)
@@ -181,6 +181,14 @@ class LogFile:
     def n_parts(self) -> int:
         """How many files it consists of."""
         return len(self._parts)
+
+    def _require_memory(self, n_rows: int) -> None:
+        """Refuse what cannot fit into memory, even if every pulse has all its returns, each a row."""
+        needed = n_rows // self.n_per_pulse * Assembly.pulse_bytes(self.n_per_pulse, self.arrays)
+        free = free_memory_bytes()
+        if free is not None and needed > free:
+            amount = f"{needed / 1e9:.1f} GB of the {free / 1e9:.1f} GB of free memory"
+            raise FileError(f"{self.path}: {n_rows:,} rows need {amount}; read it sweep by sweep (iter_sweeps)")
 
     def _tables(self, groups: _Groups, columns: list[str]) -> Iterator[tuple[_Groups, pa.Table]]:
         """Decode row groups in order, a batch at a time; no value is missing, and no row."""

@@ -239,8 +239,8 @@ class Assembly:
         self._last_row = (0, 0)
 
     @staticmethod
-    def row_bytes(returns_per_pulse: int, optional: list[str]) -> int:
-        """Return how many bytes a row takes at most."""
+    def pulse_bytes(returns_per_pulse: int, optional: list[str]) -> int:
+        """Return how many bytes a pulse takes."""
         each = np.dtype(np.float32).itemsize + sum(MISSING[name].dtype.itemsize for name in optional)
         return _BEAM_BYTES + returns_per_pulse * each
 
