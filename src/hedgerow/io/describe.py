@@ -22,7 +22,7 @@ from hedgerow.io.source import LogSource
 from hedgerow.io.trajectory import is_kitti, stamp_text
 
 _SWEEPS_LOOKED_AT = 5
-_LONGEST_TEXT = 200
+_LONGEST_TEXT = 500
 _LONGEST_METADATA = 4000
 
 
