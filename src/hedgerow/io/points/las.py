@@ -48,6 +48,7 @@ from hedgerow.io.points.las_writer import (
     LasWriter,
 )
 from hedgerow.io.points.laz_chunks import require_sound_chunks
+from hedgerow.io.points.rust import calling_rust
 from hedgerow.io.source import SweepSource, translate_errors
 from hedgerow.log import Log
 
@@ -76,7 +77,7 @@ class LasFile(SweepSource):
         header = read_header(path)
         if header.is_compressed:
             lazrs = require_package("lazrs", "laz")
-            with translate_errors(path, "a LAZ file"), _panics_are_damage(path):
+            with translate_errors(path, "a LAZ file"), calling_rust(path):
                 require_sound_chunks(header, lazrs)
         text = header.content(USER_ID, RECORD_ID)
         self._own = {} if text is None else header_of(text.decode("utf-8", "replace"), path)
@@ -157,7 +158,7 @@ class LasFile(SweepSource):
     @contextmanager
     def _opened(self) -> Generator[Any]:
         """Give laspy's reader. Records behind the points are not of its business: they are read already."""
-        with translate_errors(self.path, "a LAS or LAZ file"), _panics_are_damage(self.path):
+        with translate_errors(self.path, "a LAS or LAZ file"):
             backends = self._laspy.LazBackend.LazrsParallel, self._laspy.LazBackend.Lazrs
             with self._laspy.open(self.path, laz_backend=backends, read_evlrs=False) as file:
                 yield file
@@ -167,7 +168,7 @@ class LasFile(SweepSource):
         with self._opened() as file:
             chunks = file.chunk_iterator(n_points)
             while n_read < self._n_points:
-                with delay_interrupt():  # lazrs takes an interrupt for damage
+                with delay_interrupt(), calling_rust(self.path):  # lazrs takes an interrupt for damage
                     points = next(chunks, None)
                 if points is None or not len(points):
                     raise FileError(
@@ -190,18 +191,6 @@ class LasFile(SweepSource):
             code = np.asarray(points["classification"])
             columns["label"] = code if self._own else to_labels(code)
         return rename_columns(columns, self.path)
-
-
-@contextmanager
-def _panics_are_damage(path: Path) -> Generator[None]:
-    """Turn what Rust calls a panic, which is no Exception, into FileError."""
-    try:
-        yield
-    except BaseException as error:
-        if type(error).__name__ != "PanicException":
-            raise
-        reason = " ".join(str(error).split())[:120]
-        raise FileError(f"{path}: damaged, its points cannot be unpacked ({reason})") from None
 
 
 def _intensity_scale(own: dict[str, Any], path: Path) -> float | None:

@@ -20,7 +20,7 @@ VEHICLE, PERSON, FENCE, STRUCTURE, POLE, SIGN, OBJECT = 64, 65, 66, 67, 68, 69, 
 MEDIUM_FROM_M, HIGH_FROM_M = 0.5, 2.0
 """Height above ground from which plants are medium and high; LAS leaves that open, this is usual."""
 _OUTLIER = 1  # of SemanticKITTI, as below
-_CELL_M = 1.0
+_SQUARE_M = 1.0
 _NEAR_M = 5.0
 
 _OF_NAME = {
@@ -126,19 +126,25 @@ def to_codes(label: NDArray[np.uint16], points: NDArray[np.float64]) -> NDArray[
 
 
 def heights_above(points: NDArray[np.float64], ground: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return how high (N, 3) points are above the ground, NaN where none of it lies within 5 m.
+    """Return how high (N, 3) points are above the ground, NaN where none of it lies within about 5 m.
 
-    The ground is the lowest of its (M, 3) points in each square metre; each point takes the nearest such square.
+    The ground is flat in each square metre, at the mean of its (M, 3) points there; the points of a square take the
+    nearest such square.
     """
-    east, north = np.floor(ground[:, :2] / _CELL_M).T
-    order = np.lexsort((ground[:, 2], north, east))
-    east, north = east[order], north[order]
-    first = np.concatenate([[True], (np.diff(east) != 0) | (np.diff(north) != 0)])
-    lowest_m = ground[order[first], 2]
-    centre_m = (np.stack([east[first], north[first]], axis=1) + 0.5) * _CELL_M
-    distances, indices = cKDTree(centre_m).query(points[:, :2], distance_upper_bound=_NEAR_M)
+    place_m, square = _squares(ground)
+    ground_m = np.bincount(square, ground[:, 2]) / np.bincount(square)
+    asked_m, asked = _squares(points)
+    distances, indices = cKDTree(place_m).query(asked_m, distance_upper_bound=_NEAR_M)
     distance_m, nearest = np.asarray(distances), np.asarray(indices)
-    known = np.isfinite(distance_m)
-    height_m = np.full(len(points), np.nan)
-    height_m[known] = points[known, 2] - lowest_m[nearest[known]]
-    return height_m
+    below_m = np.append(ground_m, np.nan)[np.where(np.isfinite(distance_m), nearest, len(ground_m))]
+    return points[:, 2] - below_m[asked]
+
+
+def _squares(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Return (S, 2) the corners of the squares that hold points, and (N,) the square of each point."""
+    corner = np.floor(points[:, :2] / _SQUARE_M).astype(np.int64)
+    first = corner.min(axis=0)
+    east, north = (corner - first).T
+    width = int(north.max()) + 1
+    occupied, square = np.unique(east * width + north, return_inverse=True)
+    return (np.stack([occupied // width, occupied % width], axis=1) + first) * _SQUARE_M, square

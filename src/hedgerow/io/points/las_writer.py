@@ -10,8 +10,8 @@
     point source            1: a log is one route, or one setup
 
 Extra dimensions hold ring, sweep, label (ours, two bytes) and vp_x vp_y vp_z (where the pulse was fired). A record of
-the user "hedgerow" holds the settings of the log. The bit for a coordinate system in WKT is set, which points of format 6
-need, but none is given: a log does not know which one its map is in. Nor is there a date: same log, same bytes.
+the user "hedgerow" holds the settings of the log. The bit for a coordinate system in WKT is set, which points of format
+6 need, but none is given: a log does not know which one its map is in. Nor is there a date: same log, same bytes.
 """
 
 from collections.abc import Generator
