@@ -3,12 +3,14 @@
 
 import io
 import struct
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import laspy
-import lazrs
 import numpy as np
+
+lazrs: Any = import_module("lazrs")  # without types
 
 VARIABLE = 0xFFFFFFFF
 
@@ -45,7 +47,7 @@ def to_laz(las: bytes, chunk_points: int) -> bytes:
     struct.pack_into("<IIB", head, 96, len(head), n_records + 1, point_format | 0x80)
     target = io.BytesIO(bytes(head))
     target.seek(0, 2)
-    compressor: Any = lazrs.LasZipCompressor(target, lazrs.LazVlr(bytes(packing)))
+    compressor = lazrs.LasZipCompressor(target, lazrs.LazVlr(bytes(packing)))
     points = np.frombuffer(las, np.uint8, n_points * point_bytes, points_at)
     for start in range(0, n_points, 40 if chunk_points == VARIABLE else n_points):
         compressor.compress_many(

@@ -25,7 +25,8 @@ class Las:
     n_points: int
     by_return: tuple[int, ...]
     records: dict[tuple[str, int], bytes]
-    points: NDArray[Any]
+    points: dict[str, NDArray[Any]]
+    """By name; x, y and z are scaled."""
 
     @property
     def xyz(self) -> NDArray[np.float64]:
@@ -63,5 +64,4 @@ def parse_las(path: Path) -> Las:
     raw = np.frombuffer(data, dtype, n_points, points_at)
     points = {name: raw[name] for name in dtype.names or ()}
     points |= {axis.lower(): raw[axis] * scale[k] + offset[k] for k, axis in enumerate("XYZ")}
-    rows = np.rec.fromarrays(list(points.values()), names=list(points))
-    return Las(encoding, date, n_points, tuple(by_return), records, rows)
+    return Las(encoding, date, n_points, tuple(by_return), records, points)

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import laspy
 import numpy as np
@@ -22,8 +23,8 @@ from hedgerow.io import open_log, read_log, write_log
 from hedgerow.io.points.las_header import read_header
 from hedgerow.io.points.rust import calling_rust
 
-SCANNER = {"scanner_m": [0, 0, 50.0]}
-MOST_S = 2
+SCANNER: dict[str, Any] = {"scanner_m": [0, 0, 50.0]}
+MOST_S = 10  # before, it was for ever; on an idle machine it is 0.01 s
 LAS, LAZ = foreign_las(6, 130), to_laz(foreign_las(6, 130, extra=True), 50)
 
 
@@ -105,6 +106,7 @@ def test_how_points_are_packed_must_fit(tmp_path):
         ((packing + 2, "<H", 1), r"cannot be packed by method 3"),
         ((packing + 12, "<I", 0), r"chunks of 0 points"),
         ((packing + 12, "<I", 2**32 - 2), r"chunks of 4,294,967,294 points"),  # lazrs asks for 137 GB
+        ((packing + 12, "<I", 3_000_000), r"chunks of 3,000,000 points"),  # 96 MB for a file of 5 kB
         ((packing + 12, "<I", 1), r"3 chunks in [\d,]+ bytes for 130 points"),
         ((packing + 32, "<H", 65535), r"65535 packed items in 46 bytes"),
         ((packing + 32, "<H", 1), r"its packed items do not make up points of 32 bytes"),

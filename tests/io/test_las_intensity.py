@@ -38,6 +38,7 @@ def round_trip(path, sweeps):
                 sink.append(log)
     before = np.concatenate([log.returns.intensity for log in sweeps])
     after = read_log(path).returns.intensity
+    assert after is not None
     return before, after, [str(each.message) for each in said], scale_of(sweeps[0])
 
 

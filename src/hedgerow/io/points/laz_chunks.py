@@ -16,7 +16,8 @@ from hedgerow.io.points.las_header import POINT_BYTES, LasHeader
 _USER_ID, _RECORD_ID = "laszip encoded", 22204
 _POINT_WISE, _CHUNKED, _LAYERED = 1, 2, 3
 _VARIABLE = 0xFFFFFFFF
-_MOST_CHUNK_BYTES = 2**30  # unpacked; writers have chunks of 50,000 points
+_USUAL_CHUNK_BYTES = 2**26  # unpacked; writers have chunks of 50,000 points, also for files of less
+_MOST_CHUNK_BYTES = 2**30
 _EXTRA, _EXTRA_14 = 0, 14
 _ITEM_BYTES = {6: 20, 7: 8, 8: 6, 9: 29, 10: 30, 11: 6, 12: 8, 13: 29}
 _ITEMS = ((6,), (6, 7), (6, 8), (6, 7, 8), (6, 7, 9), (6, 7, 8, 9), (10,), (10, 11), (10, 12), (10, 13), (10, 12, 13))
@@ -47,7 +48,7 @@ def require_sound_chunks(header: LasHeader, lazrs: Any) -> None:
         raise _damaged(header, f"points of format {header.point_format} cannot be packed by method {compressor}")
     if compressor == _POINT_WISE:  # one stream without chunks, from before 2010
         return
-    if chunk_points == 0 or (chunk_points != _VARIABLE and chunk_points * header.point_bytes > _MOST_CHUNK_BYTES):
+    if chunk_points == 0 or (chunk_points != _VARIABLE and not _is_sound(header, chunk_points)):
         raise _damaged(header, f"chunks of {chunk_points:,} points")
     with header.path.open("rb") as file:
         sizes = _chunk_sizes(file, header, chunk_points, packing, lazrs)
@@ -63,6 +64,12 @@ def _require_items(header: LasHeader, items: list[tuple[int, ...]]) -> None:
         wanted.append((_EXTRA_14 if header.point_format >= 6 else _EXTRA, n_extra))
     if [(kind, n_bytes) for kind, n_bytes, _ in items] != wanted:
         raise _damaged(header, f"its packed items do not make up points of {header.point_bytes} bytes")
+
+
+def _is_sound(header: LasHeader, chunk_points: int) -> bool:
+    """Tell whether so many points may be one chunk: lazrs asks for the memory of all, whether they are there or not."""
+    n_bytes = chunk_points * header.point_bytes
+    return n_bytes <= _USUAL_CHUNK_BYTES or (chunk_points <= header.n_points and n_bytes <= _MOST_CHUNK_BYTES)
 
 
 def _layers(kind: int, n_bytes: int, version: int) -> int:
@@ -85,7 +92,7 @@ def _chunk_sizes(file: BinaryIO, header: LasHeader, chunk_points: int, packing: 
     points, sizes = [each[0] for each in table], [each[1] for each in table]
     if min(sizes) < header.point_bytes or max(sizes) > room or sum(sizes) > room:
         raise _damaged(header, f"its chunks have {min(sizes):,} to {max(sizes):,} bytes, all have {room:,}")
-    if not fixed and (max(points) * header.point_bytes > _MOST_CHUNK_BYTES or sum(points) < header.n_points):
+    if not fixed and (sum(points) < header.n_points or not _is_sound(header, max(points))):
         raise _damaged(header, f"its chunks have up to {max(points):,} of {header.n_points:,} points")
     return sizes
 
