@@ -83,6 +83,14 @@ def test_second_returns_survive_also_beyond_the_fifteenth(tmp_path, log_maker):
     assert_allclose(read_log(tmp_path / "x.las").returns.range_m, ranges, atol=0.002)
 
 
+def test_returns_at_the_range_limits_survive_the_rounding(tmp_path, log_maker):
+    log = log_maker(n_sweeps=1, per_sweep=400)
+    limits = np.resize(np.array([0.5, 60], np.float32), 400)
+    log = changed(log, range_m=limits)
+    write_log(log, tmp_path / "x.las")
+    assert_allclose(read_log(tmp_path / "x.las").returns.range_m, limits, atol=0.001)  # a millimetre is a step
+
+
 def test_a_log_without_intensity_and_labels_has_none_when_read_again(tmp_path, log_maker):
     write_log(log_maker(), tmp_path / "x.las")
     assert set(parse_las(tmp_path / "x.las").points["classification"]) == {las_classes.NEVER_CLASSIFIED}

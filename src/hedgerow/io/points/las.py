@@ -43,13 +43,14 @@ from hedgerow.io.points.las_writer import (
     MOST_RETURNS,
     RECORD_ID,
     RECORD_VERSION,
+    STEP_M,
     UNIX_AHEAD_S,
     USER_ID,
     LasWriter,
 )
 from hedgerow.io.points.laz_chunks import require_sound_chunks
 from hedgerow.io.points.rust import calling_rust
-from hedgerow.io.source import SweepSource, translate_errors
+from hedgerow.io.source import Settings, SweepSource, translate_errors
 from hedgerow.log import Log
 
 _AT_ONCE = 1_000_000
@@ -113,6 +114,8 @@ class LasFile(SweepSource):
             pulse = own_pulses(columns) if self._own else pulses_by_time(columns)
             try:
                 origin_m = self._viewpoints.of(columns, self.path)
+                if self._own:
+                    columns = _moved_inside(columns, origin_m, self.settings)
                 yield number, to_log(columns, origin_m, pulse, self.settings, number, self.path)
             except InputError as error:
                 raise FileError(f"{self.path}: {error}") from error
@@ -214,6 +217,20 @@ def _extra(name: str, values: Any) -> NDArray[Any]:
         limits = np.iinfo(_WHOLE[name])
         return np.clip(np.nan_to_num(column), limits.min, limits.max).astype(_WHOLE[name])
     return column
+
+
+def _moved_inside(columns: Columns, origin_m: NDArray[np.float64], settings: Settings) -> Columns:
+    """Take back points that rounding to millimetres moved out of the range limits; they would be left out."""
+    along = np.stack([columns[axis] for axis in "xyz"], axis=1) - origin_m
+    range_m = np.linalg.norm(along, axis=1)
+    near_m, far_m = settings.min_range_m * (1 + 1e-7), settings.max_range_m * (1 - 1e-7)
+    limited_m = np.clip(range_m, near_m, far_m)
+    moved = (np.abs(limited_m - range_m) < STEP_M) & (limited_m != range_m) & (range_m > 0)
+    if not moved.any():
+        return columns
+    factor = np.where(moved, limited_m / np.where(moved, range_m, 1), 1)
+    points = origin_m + along * factor[:, None]
+    return columns | {axis: np.where(moved, points[:, k], columns[axis]) for k, axis in enumerate("xyz")}
 
 
 def own_pulses(columns: Columns) -> NDArray[np.int64]:

@@ -44,8 +44,9 @@ their classification has our labels below 256."""
 MOST_RETURNS = 15
 UNIX_AHEAD_S = 1_000_000_000 + 315_964_800 - 18
 """What Unix time is ahead of adjusted standard GPS time: a billion, 6 January 1980, and leap seconds since 2017."""
+STEP_M = 0.001
+"""Of coordinates, as is usual; 32 bits reach 2,147 km."""
 _GPS_START_NS = 315_964_800 * 10**9
-_STEP_M = 0.001  # as is usual; 32 bits reach 2,147 km
 _ANGLE_STEP_DEG = 0.006
 _MOVED_M = 0.1  # less may be lasers that sit off the centre of a turning head
 _DATE_AT = 90  # day and year, two bytes each
@@ -100,7 +101,7 @@ class LasWriter(LogSink):
     def _open(self, target: BinaryIO, log: Log) -> None:
         laspy = self._laspy
         header = laspy.LasHeader(point_format=6, version="1.4")
-        header.offsets, header.scales = np.floor(log.map_origin_m), np.full(3, _STEP_M)
+        header.offsets, header.scales = np.floor(log.map_origin_m), np.full(3, STEP_M)
         header.system_identifier = log.sensor.encode("ascii", "replace")[:32].decode("ascii")
         header.generating_software = "hedgerow"
         header.file_source_id = 1
@@ -127,10 +128,8 @@ class LasWriter(LogSink):
         columns = to_columns(log, log.map_origin_m)
         header = self._file.header
         for axis, offset in zip("xyz", header.offsets, strict=True):
-            if np.abs(columns[axis] - offset).max(initial=0) >= 2**31 * _STEP_M:
-                raise InputError(
-                    "points", f"some lie more than {2**31 * _STEP_M:.0f} m from the map's origin in {axis}"
-                )
+            if np.abs(columns[axis] - offset).max(initial=0) >= 2**31 * STEP_M:
+                raise InputError("points", f"some lie more than {2**31 * STEP_M:.0f} m from the map's origin in {axis}")
         record = self._laspy.ScaleAwarePointRecord.zeros(len(columns["x"]), header=header)
         for axis in "xyz":
             record[axis] = columns[axis]
