@@ -2,7 +2,6 @@
 """Folders of clouds that Hedgerow wrote: every beam comes back, plain readers find theirs, damage is refused."""
 
 import json
-import struct
 import warnings
 from dataclasses import replace
 
@@ -10,6 +9,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from numpy.testing import assert_allclose
+from plain_readers import plain_pcd
 from pypcd4.pypcd4 import PointCloud
 
 import hedgerow as hr
@@ -97,16 +97,6 @@ def test_plain_parquet_reader_finds_the_misses_beside_kittis_files(tmp_path, log
     pulse = np.nonzero(log.returns.first_m == np.inf)[0]
     assert np.array_equal(table["direction_x"].to_numpy()[missed], log.beams.direction[pulse, 0])
     assert np.array_equal(table["time_ns"].to_numpy()[missed], log.beams.time_ns[pulse])
-
-
-def plain_pcd(path):
-    """Read a binary PCD file by the definition of the format."""
-    head, _, body = path.read_bytes().partition(b"DATA binary\n")
-    lines = {line.split()[0]: line.split()[1:] for line in head.decode().splitlines() if not line.startswith("#")}
-    codes = {"F4": "f", "F8": "d", "U1": "B", "U2": "H", "I4": "i"}
-    row = struct.Struct("<" + "".join(codes[t + s] for t, s in zip(lines["TYPE"], lines["SIZE"], strict=True)))
-    rows = [row.unpack_from(body, k * row.size) for k in range(int(lines["POINTS"][0]))]
-    return dict(zip(lines["FIELDS"], map(np.array, zip(*rows, strict=True)), strict=True))
 
 
 def test_plain_readers_find_all_columns_of_a_folder_of_pcd_files(tmp_path, log, trajectory):

@@ -152,13 +152,13 @@ def _checked_header(path: Path) -> _Header:
     try:
         sizes = _numbers(words, "SIZE", 1, 8)
         counts = _numbers(words, "COUNT", 1, _MOST_VALUES) if "COUNT" in words else [1] * len(sizes)
+        if {len(words["FIELDS"]), len(words["TYPE"]), len(counts)} != {len(sizes)}:
+            raise ValueError("FIELDS, SIZE, TYPE and COUNT are not equally many")
         kinds = [f"{kind}{size}" for kind, size in zip(words["TYPE"], sizes, strict=True)]
         wrong = next((kind for kind in kinds if kind not in _KINDS), None)
         if wrong is not None:
             raise ValueError(f"there is no type {wrong[:20]!r}; expected I, U or F of 1 to 8 bytes")
         row_bytes = sum(size * count for size, count in zip(sizes, counts, strict=True))
-        if len(words["FIELDS"]) != len(sizes) or not sizes:
-            raise ValueError(f"{len(words['FIELDS'])} FIELDS but {len(sizes)} SIZEs")
         width, height = _numbers(words, "WIDTH")[0], (_numbers(words, "HEIGHT") if "HEIGHT" in words else [1])[0]
         n_points = _numbers(words, "POINTS")[0] if "POINTS" in words else width * height
         encoding = words["DATA"][0].lower()
