@@ -204,10 +204,10 @@ def test_damaged_beams_are_refused_in_one_sentence(tmp_path, log, kind):
         with pytest.raises(FileError, match=r"hedgerow.parquet: .*; without hedgerow.parquet the clouds can be read"):
             open_log(tmp_path / "seq")
     write_log(log.select(sweep=[7, 8]), kept)  # a good log, but not this one
-    with pytest.raises(FileError, match="hedgerow.parquet: does not hold sweep 9 of the clouds beside it"):
+    with pytest.raises(FileError, match=r"hedgerow.parquet: does not hold sweep 9 of the clouds beside it"):
         open_log(tmp_path / "seq")
     write_log(hr.Log.concatenate([log.select(sweep=[7, 8]), log.select(sweep=9)[:5]]), kept)
-    with pytest.raises(FileError, match="hedgerow.parquet: sweep 9 is not that of the cloud beside it"):
+    with pytest.raises(FileError, match=r"hedgerow.parquet: sweep 9 is not that of the cloud beside it"):
         read_log(tmp_path / "seq")
 
 
@@ -267,7 +267,7 @@ def test_every_field_of_the_sidecar_is_checked(tmp_path, log, kind):
 def test_sidecar_that_is_none_is_refused_in_one_sentence(tmp_path, log, text):
     write_log(log, tmp_path / "seq", format="kitti")
     (tmp_path / "seq" / "hedgerow.json").write_text(text)
-    with pytest.raises(FileError, match="hedgerow.json: what Hedgerow noted there is damaged") as said:
+    with pytest.raises(FileError, match=r"hedgerow.json: what Hedgerow noted there is damaged") as said:
         open_log(tmp_path / "seq")
     text = str(said.value).replace(str(tmp_path), "")
     assert len(text) < 300 and text.isprintable()

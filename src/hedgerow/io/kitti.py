@@ -121,6 +121,7 @@ def _sequence_sweeps(stamps: dict[int, int], options: ReadOptions, sidecar: Side
     return sweeps
 
 
+@np.errstate(over="ignore", invalid="ignore")  # huge numbers are no rotation, and that is said
 def _sequence_poses(path: Path, stamps: dict[int, int]) -> Trajectory:
     """Return T_map_velodyne."""
     places = [path / "poses.txt", path.resolve().parent.parent / "poses" / f"{path.resolve().name}.txt"]
@@ -266,7 +267,9 @@ def read_bin(path: Path) -> NDArray[np.float32]:
         raise FileError(
             f"{path}: has {len(data)} bytes, not a multiple of 16 (x y z reflectance); was its copying interrupted?"
         )
-    return np.frombuffer(data, "<f4").astype(np.float32).reshape(-1, 4)
+    values = np.frombuffer(data, "<f4").astype(np.float32).reshape(-1, 4)
+    values[~np.isfinite(values)] = np.nan  # of the usual kind: another would warn when it is converted
+    return values
 
 
 def _read_labels(path: Path, n_points: int) -> NDArray[np.uint16]:
@@ -283,6 +286,7 @@ def _read_labels(path: Path, n_points: int) -> NDArray[np.uint16]:
     return (np.frombuffer(data, "<u4") & 0xFFFF).astype(np.uint16)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # huge numbers are no rotation, and that is said
 def _read_calibration(path: Path, *names: str) -> Pose:
     """Read a transform: `R` (9 numbers) and `T` (3), or one name with the 12 of a 3 x 4 matrix.
 

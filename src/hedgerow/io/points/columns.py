@@ -102,6 +102,7 @@ def to_rows(columns: Columns) -> NDArray[Any]:
     return rows
 
 
+@np.errstate(invalid="ignore", over="ignore")  # NaN of any kind is left out below
 def rename_columns(columns: Columns, path: object, *, every: bool = False) -> Columns:
     """Give columns our names, and leave out points that are not finite unless `every` is true.
 
@@ -217,6 +218,7 @@ def pulses_in_order(columns: Columns) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(starts)])[: len(columns["x"])].astype(np.int64)
 
 
+@np.errstate(invalid="ignore", over="ignore")  # an intensity, label or ring may be NaN, or too large for its type
 def to_log(
     columns: Columns,
     origin_m: NDArray[np.float64],

@@ -170,6 +170,7 @@ def _stamps(path: Path, files: list[Path], trajectory: Trajectory) -> NDArray[np
     return trajectory.time_ns
 
 
+@np.errstate(invalid="ignore", over="ignore")  # an intensity, label or ring may be NaN, or too large for its type
 def _cloud(file: PcdFile, start_ns: int) -> SensorCloud:
     columns = rename_columns(file.columns, file.path)
     points = np.stack([columns[axis].astype(np.float64) for axis in "xyz"], axis=1)
