@@ -138,6 +138,12 @@ def test_sweeps_out_of_order_leave_nothing_behind(tmp_path, log_maker):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_two_files_of_one_number_are_refused(tmp_path):
+    sequence = make_sequence(tmp_path)
+    shutil.copy(sequence / "velodyne" / "000001.bin", sequence / "velodyne" / "1.bin")
+    refused(r"1\.bin: is sweep 1 as 0*1\.bin is; remove one of the two", sequence)
+
+
 def test_half_a_point(tmp_path):
     drive = make_raw(tmp_path)
     file = drive / "velodyne_points" / "data" / "0000000001.bin"

@@ -64,8 +64,10 @@ LABELS: dict[str, Label] = {
 
 
 SEMANTIC_KITTI = frozenset(
-    [0, 1, 10, 11, 13, 15, 16, 18, 20, 30, 31, 32, 40, 44, 48, 49, 50, 51, 52, 60, 70, 71, 72, 80, 81, 99]
-    + [*range(252, 260)]
+    [
+        *[0, 1, 10, 11, 13, 15, 16, 18, 20, 30, 31, 32, 40, 44, 48, 49, 50, 51, 52, 60, 70, 71, 72, 80, 81, 99],
+        *range(252, 260),
+    ]
 )
 """The numbers of SemanticKITTI's official table (semantic-kitti.yaml), moving things included."""
 

@@ -240,13 +240,16 @@ def _numbered_files(folder: Path, suffix: str) -> dict[int, Path]:
     """Return the files of a folder that have this suffix by their number, ascending.
 
     Raises:
-        FileError: there are none, or one has no number for a name.
+        FileError: there are none, one has no number for a name, or two have the same.
     """
     files: dict[int, Path] = {}
     for path in folder.glob(f"*{suffix}"):
         if not (path.stem.isascii() and path.stem.isdecimal() and int(path.stem[:20]) < 2**31):
             raise FileError(f"{path}: expected a number as name, such as 000042{suffix}")
-        files[int(path.stem)] = path
+        number = int(path.stem)
+        if number in files:
+            raise FileError(f"{path}: is sweep {number} as {files[number].name} is; remove one of the two")
+        files[number] = path
     if not files:
         raise FileError(f"{folder}: holds no files *{suffix}")
     return dict(sorted(files.items()))
