@@ -2,6 +2,8 @@
 """PCD and PLY files: what plain readers find in ours, headers that lie, and places far from the points."""
 
 import json
+import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +17,7 @@ from hedgerow.io import open_log, read_log, write_log
 READERS = {"x.pcd": plain_pcd, "x.ply": plain_ply}
 
 
-HERE = {"scanner_m": [0, 0, 0]}
+HERE: dict[str, Any] = {"scanner_m": [0, 0, 0]}
 
 
 def refused(path, match, **options):
@@ -226,3 +228,16 @@ def test_trajectory_and_viewpoints_far_from_the_points_are_named(tmp_path, log_m
         FileError, match=r"the viewpoint \(vp_x, vp_y, vp_z\) is at .*\(1 of 2 points are more than 100 km"
     ):
         read_log(tmp_path / "x.ply")
+
+
+@pytest.mark.parametrize("field", ["intensity", "label", "ring", "return_number", "sweep", "time"])
+def test_numbers_that_are_none_stop_nothing_and_warn_of_nothing(tmp_path, field):
+    values = np.array([np.nan, np.inf, -np.inf, 1e300, -1e300, 1e19, -1, 0.5, 70_000], "<f8")
+    rows = np.column_stack([np.arange(1, 10), np.ones((9, 2)), values]).astype("<f8")
+    head = PLY.replace("float", "double").replace("vertex 2", "vertex 9")
+    head = head.replace("end_header", f"property double {field}\nend_header")
+    (tmp_path / "x.ply").write_bytes(head.encode() + rows.tobytes())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        hit = read_log(tmp_path / "x.ply", **HERE).returns.hit
+    assert np.count_nonzero(hit) == (3 if field == "time" else 9)  # points without a time are left out

@@ -23,6 +23,7 @@ from hedgerow.io.beams.motion import extend_trajectory
 from hedgerow.io.notes import CloudMark, Sidecar
 from hedgerow.io.options import ReadOptions
 from hedgerow.io.parquet.reader import LogFile
+from hedgerow.io.parquet.reader import open_log as open_parquet
 from hedgerow.io.source import Settings, SweepSource, pulse_ids, read_bytes
 from hedgerow.io.trajectory import read_tum
 from hedgerow.log import MISSING, Beams, Log, Returns
@@ -92,7 +93,7 @@ def with_kept_beams(
         )
         return from_points()
     try:
-        return KeptBeams(path, LogFile(kept), sidecar, clouds, options, from_points)
+        return KeptBeams(path, open_parquet(kept), sidecar, clouds, options, from_points)
     except FileError as error:
         raise FileError(f"{error}; without {KEPT} the clouds can be read alone") from None
 

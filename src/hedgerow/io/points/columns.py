@@ -93,6 +93,12 @@ def to_columns(log: Log, offset_m: NDArray[np.float64] | float = 0.0) -> Columns
     return {name: columns[name].astype(kind) for name, kind in TYPES.items() if name in columns}
 
 
+def _whole(values: NDArray[Any], least: int, most: int) -> NDArray[np.int64]:
+    """Return whole numbers within bounds, whatever a column of another program holds; NaN becomes the least."""
+    with np.errstate(invalid="ignore"):
+        return np.clip(np.nan_to_num(values.astype(np.float64), nan=least), least, most).astype(np.int64)
+
+
 def to_rows(columns: Columns) -> NDArray[Any]:
     """Return columns as one structured array."""
     kinds = [(name, column.dtype) for name, column in columns.items()]
@@ -206,6 +212,7 @@ def times_ns(time_s: NDArray[Any], path: object) -> NDArray[np.int64]:
     return np.rint(time_s.astype(np.float64) * 1e9).astype(np.int64)
 
 
+@np.errstate(invalid="ignore", over="ignore")
 def pulses_in_order(columns: Columns) -> NDArray[np.int64]:
     """Return the pulse of each row, counted from 0: a new one begins at return 1, at another time, ring or sweep."""
     number = columns.get("return_number")
@@ -315,7 +322,7 @@ def settings_of(header: dict[str, Any], columns: Columns, options: ReadOptions, 
     far = header.get("max_range_m") if options.max_range_m is None else options.max_range_m
     origin_m = options.map_origin_m or header.get("map_origin_m") or _near(columns)
     numbers = columns.get("return_number")
-    most = 1 if numbers is None else min(int(numbers.max(initial=1)), 255)
+    most = 1 if numbers is None else int(_whole(numbers, 1, 255).max(initial=1))
     note = {"read_from": name, "recovery": {"method": "none", "summary": "not recovered, every beam has a return"}}
     return Settings(
         sensor=options.sensor or header.get("sensor", ""),
@@ -366,7 +373,7 @@ class CloudFile(SweepSource):
         self.n_left_out = len(next(iter(columns.values()))) - len(self._columns["x"])
         self._origin_m = viewpoints_of(options).of(self._columns, path)
         sweep = self._columns.get("sweep")
-        number: NDArray[Any] = np.zeros(len(self._origin_m), np.int32) if sweep is None else sweep
+        number = np.zeros(len(self._origin_m), np.int64) if sweep is None else _whole(sweep, -(2**31), 2**31 - 1)
         self._groups = dict(arrays.group_rows(number.astype(np.int32)))
         row_bytes = _LOG_BYTES + _SLOT_BYTES * (self.n_per_pulse - 1)
         require_memory(path, row_bytes * int(np.unique(number, return_counts=True)[1].max()))
