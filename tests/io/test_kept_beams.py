@@ -4,6 +4,7 @@
 import json
 import warnings
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -175,7 +176,13 @@ def test_cloud_of_another_makes_all_of_them_plain(tmp_path, log):
 def test_options_that_read_points_leave_the_kept_beams_aside(tmp_path, log, trajectory, kind):
     write_log(log, tmp_path / "seq", format=kind, trajectory=trajectory)
     n_returns = np.count_nonzero(log.returns.hit)
-    for options in ({"recover": "no"}, {"trajectory": trajectory}, {"deskewed": True}, {"elevation_bias_deg": 1.0}):
+    every: list[dict[str, Any]] = [
+        {"recover": "no"},
+        {"trajectory": trajectory},
+        {"deskewed": True},
+        {"elevation_bias_deg": 1.0},
+    ]
+    for options in every:
         assert len(read_log(tmp_path / "seq", **options)) == n_returns
     assert silently(tmp_path / "seq", recover="yes").equal(log)
     (tmp_path / "seq" / "hedgerow.parquet").unlink()
