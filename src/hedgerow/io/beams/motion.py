@@ -74,6 +74,7 @@ def extend_trajectory(trajectory: Trajectory, margin_ns: int) -> Trajectory:
     return Trajectory(time_ns, position_m, quaternion)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # what comes out is no pose then, and refused as such
 def _beyond(trajectory: Trajectory, end: int, inner: int, margin_ns: int) -> tuple[Array, Array]:
     """Return position and quaternion after `margin_ns` more, at the speed between two poses."""
     share = margin_ns / float(trajectory.time_ns[end] - trajectory.time_ns[inner])
