@@ -17,6 +17,7 @@ from hedgerow.errors import FileError
 from hedgerow.frames import Trajectory
 
 _ANOTHER_CLOCK_NS = 10_000_000_000
+_SLACK_NS = 25_000_000  # poses of a sweep may be this much off its middle: a quarter of the usual turn
 _SINCE_1970_NS = 1e17  # a float above it counts nanoseconds since 1970, above the next one seconds
 _SINCE_1970_S = 1e8
 
@@ -73,6 +74,7 @@ def extend_trajectory(trajectory: Trajectory, margin_ns: int) -> Trajectory:
     return Trajectory(time_ns, position_m, quaternion)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # what comes out is no pose then, and refused as such
 def _beyond(trajectory: Trajectory, end: int, inner: int, margin_ns: int) -> tuple[Array, Array]:
     """Return position and quaternion after `margin_ns` more, at the speed between two poses."""
     share = margin_ns / float(trajectory.time_ns[end] - trajectory.time_ns[inner])
@@ -92,6 +94,26 @@ def require_span(name: str, trajectory: Trajectory, start_ns: int, end_ns: int) 
         when = "end" if late else "begin"
         raise FileError(
             f"{name}: the poses {when} {apart_s:.3f} s {'before' if late else 'after'} this sweep does; "
+            "choose sweeps that have poses, or give a longer trajectory"
+        )
+
+
+def require_pose(name: str, poses_ns: tuple[int, int], sweep_ns: tuple[int, int], middle_ns: int) -> None:
+    """Raise FileError unless a sweep has a pose, or lies between two; half a sweep may stick out, no more.
+
+    Args:
+        name: of the sweep, for the error.
+        poses_ns: time of the first and of the last pose that was measured; beyond, a trajectory is a guess.
+        sweep_ns: when the sweep began and ended.
+        middle_ns: when the scanner looked ahead.
+    """
+    slack_ns = max((sweep_ns[1] - sweep_ns[0]) // 4, _SLACK_NS)
+    late = middle_ns > poses_ns[1]
+    apart_ns = middle_ns - poses_ns[1] if late else poses_ns[0] - middle_ns
+    if apart_ns > slack_ns:
+        when = "end" if late else "begin"
+        raise FileError(
+            f"{name}: has no pose, they {when} {apart_ns / 1e9:.3f} s {'before' if late else 'after'} its middle; "
             "choose sweeps that have poses, or give a longer trajectory"
         )
 
