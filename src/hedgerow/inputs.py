@@ -12,12 +12,12 @@ the wrong kind is refused in one sentence that says what it is, an unknown name 
 
 import difflib
 import time
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from hedgerow.base.settings_file import read_toml
 from hedgerow.errors import FileError, InputError
 from hedgerow.frames import Trajectory
 from hedgerow.sensor import Sensor
@@ -238,8 +238,8 @@ def describe(given: str | Path) -> list[tuple[str, str]]:
 def _is_sensor_file(path: Path) -> bool:
     """Return whether a TOML file describes a sensor; one that cannot be read is left to the scene reader to refuse."""
     try:
-        return "pattern" in tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        return "pattern" in read_toml(path, "sensor file")
+    except FileError:
         return False
 
 
