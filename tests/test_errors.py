@@ -69,14 +69,28 @@ def hostile_texts(n=300):
     """Texts of everything that steers a terminal, has no width, turns the writing, breaks lines or is long."""
     rng = np.random.default_rng(28)
     pieces = ["\x1b[2J", "\n", "\r", "\0", "\x7f", "\x85", "\x9b31m", "\u2028", "\u202e", "\u200b", "\ufeff", "\udc80"]
-    pieces += ["\U000e0041", "\ue000", " ", "\t", "'", "a word", "/a/folder/", "\u00e4", "\U0001f33f", "x" * 4000, "y " * 900]
+    pieces += [
+        "\U000e0041",
+        "\ue000",
+        " ",
+        "\t",
+        "'",
+        "a word",
+        "/a/folder/",
+        "\u00e4",
+        "\U0001f33f",
+        "x" * 4000,
+        "y " * 900,
+    ]
     for _ in range(n):
         yield "".join(pieces[k] for k in rng.integers(0, len(pieces), rng.integers(0, 12)))
 
 
 def is_one_sentence(text):
-    return len(text) <= LONGEST_TEXT and all(unicodedata.category(each)[0] not in "C" for each in text) and (
-        text.isprintable() and "\n" not in text
+    return (
+        len(text) <= LONGEST_TEXT
+        and all(unicodedata.category(each)[0] not in "C" for each in text)
+        and (text.isprintable() and "\n" not in text)
     )
 
 

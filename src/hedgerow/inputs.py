@@ -49,9 +49,9 @@ def kind_of(given: str | Path) -> Kind:
 
     path = Path(given)
     suffix = path.suffix.lower()
-    if is_world(path):
-        return "learned world"
-    if path.exists():
+    if _is_there(path):
+        if is_world(path):
+            return "learned world"
         if path.is_file() and suffix == ".toml":
             return "sensor" if _is_sensor_file(path) else "scene"
         if path.is_file() and suffix in TRAJECTORY_FORMATS:
@@ -148,7 +148,7 @@ class Place:
         wanted = name or next(iter(names), "")
         if wanted in names:
             return wanted
-        if not wanted or not Path(wanted).exists():
+        if not wanted or not _is_there(Path(wanted)):
             known = f"the scene has {', '.join(names)}" if names else f"{self.name} names none"
             said = f"give a trajectory of the scene or a file of poses; {known}"
             raise InputError(f"--trajectory {wanted}".strip(), said)
@@ -233,6 +233,13 @@ def describe(given: str | Path) -> list[tuple[str, str]]:
             return details(open_sensor(given))
         case "log" | "trajectory":
             return list(describe_file(given).items())
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a name too long for the system
+        return False
 
 
 def _is_sensor_file(path: Path) -> bool:

@@ -21,9 +21,7 @@ MAX_DEPTH = 32
 """Most tables and lists inside each other."""
 
 # Possessive, and only from the start of a word: the search stays linear in the length of the text.
-_DOTTED = re.compile(
-    rf"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{MAX_DEPTH},}}""", re.ASCII
-)
+_DOTTED = re.compile(rf"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{MAX_DEPTH},}}""", re.ASCII)
 _LONG_NUMBER = re.compile(r"[0-9][0-9_]{999}|0x[0-9A-Fa-f_]{999}")
 _STEERING = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
@@ -58,7 +56,7 @@ def read_settings_text(path: Traversable, what: str) -> str:
         return content.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise FileError(f"{path}, line {line}: is no UTF-8 text, as a {what} must be; save it as UTF-8") from None
+        raise FileError(f"{path}: cannot be read as a {what}: line {line} is no UTF-8 text; save it as UTF-8") from None
 
 
 def parse_toml(text: str, path: object) -> dict[str, Any]:

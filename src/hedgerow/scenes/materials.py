@@ -17,7 +17,6 @@ from hedgerow.base.settings_file import read_toml
 from hedgerow.errors import InputError
 from hedgerow.world.surface_noise import SurfaceNoise
 
-
 Reflectance = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
 Roughness = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
 

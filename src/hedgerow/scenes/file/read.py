@@ -193,7 +193,7 @@ def _shipped() -> Traversable:
 
 def _find(name_or_path: str | Path) -> Traversable:
     path = Path(name_or_path)
-    if path.suffix.lower() in SUFFIXES or path.exists():
+    if path.suffix.lower() in SUFFIXES or _is_there(path):
         if path.suffix.lower() not in SUFFIXES:
             raise FileError(f"{path}: no scene file; expected the suffix .toml")
         if path.suffix.lower() != ".toml":
@@ -207,6 +207,13 @@ def _find(name_or_path: str | Path) -> Traversable:
             "scene", f"'{name_or_path}' is no file and no shipped scene; {guess}there are {', '.join(names)}"
         )
     return _shipped() / f"{name_or_path}.toml"
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a name too long for the system
+        return False
 
 
 def _parse(path: Traversable) -> tuple[dict[str, Any], Lines]:

@@ -25,7 +25,6 @@ from hedgerow.scenes.plants.branching import (
 from hedgerow.scenes.plants.plant import LeafAreaIndex, Metres, MetresOrNone
 from hedgerow.scenes.plants.woody import WoodyParameters, children, trunk
 
-
 SHOOT_SPACING_M = 0.045
 """Distance between the side shoots of a branch."""
 

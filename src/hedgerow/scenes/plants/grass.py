@@ -12,9 +12,18 @@ from pydantic import Field, model_validator
 
 from hedgerow.base.arrays import Array
 from hedgerow.base.parameters import Share
+from hedgerow.errors import InputError
 from hedgerow.scenes.mesh import Mesh, MeshPart
 from hedgerow.scenes.plants.leaves import arc_spines, scaled_to_area
-from hedgerow.scenes.plants.plant import Angle, LeafAreaIndex, Metres, MetresOrNone, PerSquareMetre, PlantParameters
+from hedgerow.scenes.plants.plant import (
+    MAX_TRIANGLES,
+    Angle,
+    LeafAreaIndex,
+    Metres,
+    MetresOrNone,
+    PerSquareMetre,
+    PlantParameters,
+)
 
 
 class PatchParameters(PlantParameters):
@@ -49,7 +58,10 @@ class PatchParameters(PlantParameters):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        self.require_few("density_per_m2", "stems or blades")
+        n, each = self.density_per_m2 * self.area_m2, self.triangles_per_stem
+        if n * each > MAX_TRIANGLES:
+            said = f"gives {n:.3g} stems of {each} triangles each; expected at most {MAX_TRIANGLES:,} triangles"
+            raise InputError("density_per_m2", said)
         return self
 
     def feet_m(self, rng: np.random.Generator) -> Array:
