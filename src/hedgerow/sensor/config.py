@@ -33,8 +33,8 @@ Aperture = Annotated[float, Field(ge=0, le=10_000, allow_inf_nan=False)]
 RangeError = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
 """Standard deviation or step of a range [m]."""
 
-MAX_PULSES_PER_CYCLE = 20_000_000
-"""Most pulses until a scan repeats; the largest real ones have about a million. So many take about 4 GB."""
+MAX_PULSES_PER_CYCLE = 5_000_000
+"""Most pulses until a scan repeats; the largest real ones have about a million. So many take about 1 GB."""
 MAX_RANGE_M = 1e7
 """Longest range of a sensor; a satellite's is about 1e6 m."""
 LEAST_STEP = 1e-9

@@ -20,6 +20,8 @@ from hedgerow.scenes.mesh import Mesh, MeshPart
 
 MAX_BYTES = 2_000_000_000
 """Largest mesh file; it takes a few times that much memory."""
+MAX_DEPTH = 100
+"""Most nodes of a GLB inside each other."""
 MAX_PLACES = 1_000_000
 """Most places of all the meshes in a file."""
 _MAX_VALUES = 4 * MAX_TRIANGLES
@@ -53,12 +55,11 @@ def read_mesh(path: Path, spec: MeshSpec) -> list[PlacedPart]:
     Raises:
         FileError: damaged, or without triangles.
     """
-    scene = _load(path)
+    scene, nodes = _load(path)
     up = spec.up or ("y" if path.suffix.lower() == ".glb" else "z")
     to_frame = np.diag([spec.scale, spec.scale, spec.scale, 1.0]) @ (_Y_UP if up == "y" else np.eye(4))
     places: dict[str, list[Array]] = {}
-    for node in sorted(scene.graph.nodes_geometry):  # trimesh's own order changes from run to run
-        transform, name = scene.graph[node]
+    for transform, name in nodes:
         places.setdefault(name, []).append(to_frame @ np.asarray(transform, dtype=np.float64))
     parts = [
         PlacedPart(_mesh_part(scene.geometry[name], name, spec), np.array(places[name]))
@@ -93,7 +94,8 @@ def _require_names(path: Path, spec: MeshSpec, geometries: list[Any], names: lis
             raise FileError(f"{path}: by_name: no mesh or material '{name}'; it has {', '.join(sorted(known))}")
 
 
-def _load(path: Path) -> Any:
+def _load(path: Path) -> tuple[Any, list[tuple[Any, str]]]:
+    """Read a file; return trimesh's scene, and transform and name of each mesh in it."""
     import trimesh
 
     try:
@@ -102,7 +104,9 @@ def _load(path: Path) -> Any:
         if path.suffix.lower() == ".glb":
             _require_small_glb(path)
         with np.errstate(all="ignore"):
-            return trimesh.load_scene(path, process=False)  # pyright: ignore[reportUnknownMemberType]  # its **kwargs
+            scene: Any = trimesh.load_scene(path, process=False)  # pyright: ignore[reportUnknownMemberType]  # **kwargs
+            # Sorted: trimesh's own order changes from run to run.
+            return scene, [scene.graph[node] for node in sorted(scene.graph.nodes_geometry)]
     except FileError:
         raise
     except Exception as error:  # trimesh's readers raise whatever their formats meet
@@ -115,7 +119,7 @@ def _require_small_glb(path: Path) -> None:
         head = np.frombuffer(file.read(_GLB_HEADER), dtype="<u4")
         if len(head) < 5 or head[4] != _JSON:
             return  # trimesh says what is wrong
-        header: Any = json.loads(file.read(int(head[3])))
+        header: Any = json.loads(file.read(min(int(head[3]), path.stat().st_size)))
     counts = [_count(each) for each in _tables(header, "accessors")]
     uses = [0] * len(counts)
     for mesh in _tables(header, "meshes"):
@@ -128,9 +132,25 @@ def _require_small_glb(path: Path) -> None:
     n = sum(count * max(1, used) for count, used in zip(counts, uses, strict=True))
     if n > _MAX_VALUES:
         raise FileError(f"{path}: its meshes have {n:.3g} vertices and corners; at most {_MAX_VALUES:,} may be")
-    n_nodes = sum(1 for _ in _tables(header, "nodes"))
-    if n_nodes > MAX_PLACES:
-        raise FileError(f"{path}: has {n_nodes:,} nodes; at most {MAX_PLACES:,} may be")
+    nodes = list(_tables(header, "nodes"))
+    if len(nodes) > MAX_PLACES:
+        raise FileError(f"{path}: has {len(nodes):,} nodes; at most {MAX_PLACES:,} may be")
+    if _is_deep(nodes):
+        raise FileError(f"{path}: its nodes lie in a circle, or more than {MAX_DEPTH} deep inside each other")
+
+
+def _is_deep(nodes: list[dict[str, Any]]) -> bool:
+    """Tell whether some node lies below too many others, by walking up from level to level."""
+    children: list[Any] = [each.get("children") for each in nodes]
+    level = {i for i in range(len(nodes)) if isinstance(children[i], list)}
+    for _ in range(MAX_DEPTH):
+        level = {
+            child for i in level for child in cast("list[Any]", children[i])
+            if isinstance(child, int) and 0 <= child < len(nodes) and isinstance(children[child], list)
+        }  # fmt: skip
+        if not level:
+            return False
+    return True
 
 
 def _tables(owner: Any, name: str) -> Iterator[dict[str, Any]]:
