@@ -75,6 +75,7 @@ class Builder:
         grass = {name: self._grass(rule) is not None for name, rule in file.scatter.items()}
         merged = {name: grass[name] or self._is_dense(name) for name in file.scatter}
         check_patch_rules(file, self._source, merged, grass)
+        self._count_objects()
         total = 1 + len(file.walls) + len(file.objects) + len(file.scatter)
         for part in terrain.parts():
             self._appearance.add(self._built.scene, part)
@@ -89,6 +90,13 @@ class Builder:
                 raise self._source.error((table, name, error.field), error.said) from None
         self._report("building the scene", total, total)
         return self._built
+
+    def _count_objects(self) -> None:
+        for name, spec in self._file.objects.items():
+            try:
+                self._budget.take_copies(1 if spec.repeat is None else spec.repeat.count, "repeat")
+            except InputError as error:
+                raise self._source.error(("objects", name, error.field), error.said) from None
 
     def _grass(self, rule: ScatterSpec) -> PatchParameters | None:
         """Parameters of the rule's plant if that is a grass, which fills a patch by itself."""
@@ -127,7 +135,6 @@ class Builder:
 
     def _add_object(self, name: str) -> None:
         spec = self._file.objects[name]
-        self._budget.take_copies(1 if spec.repeat is None else spec.repeat.count, "repeat")
         placeable, places = self._placeable(spec.what), self._object_places(name, spec)
         n = len(placeable.scenes)
         variant = np.arange(len(places)) % n if spec.variant is None else np.full(len(places), spec.variant)

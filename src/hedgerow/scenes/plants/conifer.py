@@ -67,7 +67,7 @@ class ConiferParameters(WoodyParameters):
     def n_triangles(self) -> float:
         """One for each bundle of needles, 18 for each shoot and 48 for each branch."""
         needles = self.foliage_m2 * self.detail / (self.needle_length_m * self.needle_width_m / 2)
-        shoots = self._n_branches * self.crown_diameter_m / 2 / SHOOT_SPACING_M
+        shoots = self._n_branches * self.crown_diameter_m / 2 / SHOOT_SPACING_M * min(self.detail, 1.0) ** 0.5
         return needles + 18 * shoots + 48 * self._n_branches
 
     @property

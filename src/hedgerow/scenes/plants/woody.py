@@ -78,6 +78,8 @@ class LeafyParameters(WoodyParameters):
     @model_validator(mode="after")
     def _check_leaves(self) -> Self:
         self.require_few("leaf_length_m", "leaves")
+        if self.leaf_m >= min(self.crown_diameter_m, self.height_m):
+            raise InputError("leaf_length_m", f"a leaf would be {self.leaf_m:g} m long, longer than the crown is wide")
         return self
 
     @property

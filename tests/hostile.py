@@ -10,6 +10,7 @@ import datetime
 import json
 import math
 import os
+import random
 import resource
 import signal
 import sys
@@ -72,22 +73,31 @@ def places(content: Any, place: tuple[int | str, ...] = ()) -> Iterator[tuple[in
         yield from places(value, (*place, name))
 
 
-def changes(content: dict[str, Any], values: Iterable[Any] = VALUES) -> Iterator[tuple[str, str]]:
-    """Give the name and the TOML text of every change: each value replaced by each of `values`, and left out."""
-    values = list(values)
-    for place in places(content):
-        for number in range(len(values) + 1):
-            changed = copy.deepcopy(content)
-            here: Any = changed
-            for part in place[:-1]:
-                here = here[part]
-            what = "left out"
-            if number == len(values):
-                del here[place[-1]]
-            else:
-                here[place[-1]] = values[number]
-                what = repr(values[number])[:30]
-            yield f"{'.'.join(map(str, place))} = {what}", to_toml(changed)
+def changes(content: dict[str, Any], n: int | None = None, seed: int = 28) -> Iterator[tuple[str, str]]:
+    """Give the name and the TOML text of changed files: each value replaced by each of VALUES, and left out.
+
+    Args:
+        content: a good file.
+        n: how many, drawn at random from all. Default: all of them, in order.
+        seed: of the draw.
+    """
+    every = [(place, number) for place in places(content) for number in range(len(VALUES) + 1)]
+    chosen = every if n is None else random.Random(seed).sample(every, min(n, len(every)))
+    return (_changed(content, place, number) for place, number in chosen)
+
+
+def _changed(content: dict[str, Any], place: tuple[int | str, ...], number: int) -> tuple[str, str]:
+    changed = copy.deepcopy(content)
+    here: Any = changed
+    for part in place[:-1]:
+        here = here[part]
+    what = "left out"
+    if number == len(VALUES):
+        del here[place[-1]]
+    else:
+        here[place[-1]] = VALUES[number]
+        what = repr(VALUES[number])[:30]
+    return f"{'.'.join(map(str, place))} = {what}", to_toml(changed)
 
 
 def to_toml(content: dict[str, Any]) -> str:
