@@ -44,7 +44,7 @@ def read_settings_text(path: Traversable, what: str) -> str:
     try:
         _require_regular(path, what)
         with path.open("rb") as file:
-            content = cast("bytes", file.read(MAX_BYTES + 1))
+            content = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
         raise FileError(f"{path}: no such {what}") from None
     except (OSError, ValueError) as error:  # a ValueError is a null character in the path
