@@ -10,6 +10,7 @@ import pytest
 from hostile import changes, outcomes, to_toml, try_scene
 from scene_texts import GOOD, write_scene
 
+from hedgerow.cli.options import parse_settings
 from hedgerow.errors import FileError, InputError
 from hedgerow.scenes.file.budget import MAX_TRIANGLES, Budget
 from hedgerow.scenes.file.read import read_scene
@@ -123,3 +124,9 @@ def test_one_hostile_value_in_a_shipped_scene_is_refused_by_a_sentence(tmp_path,
 def test_the_writer_of_hostile_files_writes_what_it_was_given():
     content = tomllib.loads(GOOD)
     assert tomllib.loads(to_toml(content)) == content
+
+
+@pytest.mark.parametrize("value", ["[" * 100_000, "1" * 5_000])
+def test_a_hostile_value_from_the_command_line_is_refused(value):
+    with pytest.raises(InputError, match="--set seed: has too many digits, or lists too deep inside each other"):
+        parse_settings([f"seed={value}"])
