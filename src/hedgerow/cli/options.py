@@ -96,6 +96,8 @@ def parse_settings(texts: list[str] | None) -> dict[str, Any]:
             settings[name] = json.loads(value)
         except json.JSONDecodeError:
             settings[name] = value  # a word
+        except (ValueError, RecursionError):
+            raise InputError(f"--set {name}", "has too many digits, or lists too deep inside each other") from None
     return settings
 
 

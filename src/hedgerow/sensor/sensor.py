@@ -13,7 +13,8 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from hedgerow.errors import InputError
+from hedgerow.base.parameters import shorten
+from hedgerow.errors import FileError, InputError
 from hedgerow.frames import Pose, Trajectory
 from hedgerow.log import Beams, Log
 from hedgerow.sensor.drive import Aim, Drive, Encoder, extent
@@ -87,9 +88,7 @@ class Sensor:
         """Return the sensor that a log was made with, by its name or its metadata; None if that is not known."""
         said = log.metadata.get("sensor")
         if isinstance(said, dict) and "config" in said:
-            found = cast("dict[str, Any]", said)
-            shipped = _named(log.sensor, None).config.model_dump() if log.sensor in cls.names() else {}
-            return _made(check_sensor(shipped | found["config"], f"the log's sensor {log.sensor}"), found["rate_hz"])
+            return _logged(log.sensor, cast("dict[str, Any]", said))
         return cls.named(log.sensor) if log.sensor in cls.names() else None
 
     @property
@@ -278,6 +277,17 @@ class Sensor:
 def _named(name: str, rate_hz: float | None) -> Sensor:
     # Kept, so that the pattern of a sensor is computed once however often it is named.
     return _made(read_catalogue(name), rate_hz)
+
+
+def _logged(name: str, said: dict[str, Any]) -> Sensor:
+    """Make the sensor that a log describes: what differs from the catalogue, and the rate."""
+    where, config, rate_hz = f"the log's sensor {name}", said["config"], said.get("rate_hz")
+    if not isinstance(config, dict):
+        raise FileError(f"{where}: config: expected a table of values by name, found {shorten(config)}")
+    if not isinstance(rate_hz, (int, float)):
+        raise FileError(f"{where}: rate_hz: expected a number, found {shorten(rate_hz)}")
+    shipped = _named(name, None).config.model_dump() if name in catalogue_names() else {}
+    return _made(check_sensor(shipped | cast("dict[str, Any]", config), where), rate_hz)
 
 
 def _made(config: "SensorConfig", rate_hz: float | None) -> Sensor:
