@@ -46,6 +46,7 @@ Field = tuple[str, int, int, int]
 _TYPES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 8: "f8", 9: "i8", 10: "u8"}
 _NUMBERS = {np.dtype(kind): number for number, kind in _TYPES.items()}
 _MAX_POINTS = 50_000_000
+_MOST_FIELDS = 100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -298,7 +299,7 @@ def rows_of(
     order = ">" if big_endian else "<"
     chosen: dict[str, tuple[str, int]] = {}
     for name, offset, number, count in fields:
-        if count in (0, 1) and number in _TYPES and name not in chosen:
+        if count in (0, 1) and number in _TYPES and name and name not in chosen and len(chosen) < _MOST_FIELDS:
             chosen[name] = order + _TYPES[number], offset
     row_step = row_step or width * step
     fits = step > 0 and all(at + np.dtype(kind).itemsize <= step for kind, at in chosen.values())
@@ -309,8 +310,8 @@ def rows_of(
             "fields outside of its points",
         )
     formats, offsets = [each[0] for each in chosen.values()], [each[1] for each in chosen.values()]
-    kind = np.dtype({"names": list(chosen), "formats": formats, "offsets": offsets, "itemsize": step})
     if not height * width:
-        return np.zeros((height, width), kind)
+        return np.zeros((1, 0), np.dtype({"names": list(chosen), "formats": formats}))
+    kind = np.dtype({"names": list(chosen), "formats": formats, "offsets": offsets, "itemsize": step})
     rows = data[: height * row_step].reshape(height, row_step)[:, : width * step]
     return np.ascontiguousarray(rows).view(kind).reshape(height, width)
