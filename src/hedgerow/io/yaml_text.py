@@ -45,7 +45,7 @@ def require_plain_yaml(path: Path) -> str:
         raise FileError(f"{path}: is larger than {_MOST_BYTES / 1e6:.0f} MB; expected a small YAML file")
     text = read_text(path)
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    parse: Callable[..., Iterator[Any]] = yaml.parse  # pyright: ignore[reportUnknownMemberType]
+    parse: Callable[..., Iterator[Any]] = getattr(yaml, "parse")  # noqa: B009
     try:
         _require_small(path, parse(text, Loader=loader))
     except (yaml.YAMLError, RecursionError, ValueError) as error:
@@ -63,8 +63,8 @@ def _require_small(path: Path, events: Iterator[Any]) -> None:
             counts.append(0)
             names.append(event.anchor)
         elif isinstance(event, yaml.CollectionEndEvent):
-            sizes[names.pop()] = counts[-1] + 1
-            counts[-2] += counts.pop() + 1
+            size = sizes[names.pop()] = counts.pop() + 1
+            counts[-1] += size
         elif isinstance(event, yaml.AliasEvent):
             counts[-1] += sizes.get(event.anchor, 1)
         elif isinstance(event, yaml.ScalarEvent):

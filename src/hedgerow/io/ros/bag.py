@@ -116,7 +116,7 @@ class Bag:
     def _message(self, connection: Any, bag_ns: object, raw: object, topics: Collection[str]) -> Message:
         """Take what rosbags gives; a damaged index leads to messages of other topics, SQLite has any type anywhere."""
         name: str = connection.topic
-        kind: str = _SAME.get(connection.msgtype, connection.msgtype)
+        kind = _SAME.get(connection.msgtype, str(connection.msgtype))
         if name not in topics or name not in self.topics or kind != self.topics[name].kind:
             raise ValueError(f"its index leads to a message of {name}")
         if not isinstance(bag_ns, int) or not 0 <= bag_ns < _LATEST_NS:
