@@ -15,7 +15,7 @@ from hedgerow.io.source import read_text
 _MOST_BYTES = 4_000_000
 _MOST_LEVELS = 20
 _LONGEST_VALUE = 10_000
-_MOST_VALUES = 500_000
+_MOST_VALUES = 200_000
 
 
 def read_yaml(path: Path) -> Any:
@@ -28,9 +28,22 @@ def read_yaml(path: Path) -> Any:
 
     text = require_plain_yaml(path)
     try:
-        return yaml.safe_load(text)
+        return parse_yaml(text)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise _no_yaml(path, error) from None
+
+
+def parse_yaml(text: str) -> Any:
+    """Parse a text that `require_plain_yaml` found safe, by the parser in C if there is one: it is ten times faster."""
+    import yaml
+
+    return yaml.load(text, Loader=_loader())
+
+
+def _loader() -> Any:
+    import yaml
+
+    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def require_plain_yaml(path: Path) -> str:
@@ -44,10 +57,9 @@ def require_plain_yaml(path: Path) -> str:
     if path.is_file() and path.stat().st_size > _MOST_BYTES:
         raise FileError(f"{path}: is larger than {_MOST_BYTES / 1e6:.0f} MB; expected a small YAML file")
     text = read_text(path)
-    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     parse: Callable[..., Iterator[Any]] = getattr(yaml, "parse")  # noqa: B009
     try:
-        _require_small(path, parse(text, Loader=loader))
+        _require_small(path, parse(text, Loader=_loader()))
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise _no_yaml(path, error) from None
     return text

@@ -70,7 +70,7 @@ def _mcap_chunks(file: BinaryIO, n_bytes: int) -> list[tuple[int, int, int, int,
     file.seek(max(n_bytes - 37, 0))
     tail = file.read(37)
     (start,) = struct.unpack_from("<Q", tail, 9)
-    if tail[:9] != _FOOTER or not 0 < start < n_bytes:
+    if tail[:9] != _FOOTER or not 0 < start <= n_bytes - 37:
         return []
     file.seek(start)
     summary, at = file.read(n_bytes - 37 - start), 0

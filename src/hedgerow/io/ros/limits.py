@@ -2,7 +2,8 @@
 """Limits that rosbags does not have: a bag of a few kilobytes must not fill the memory or the disk, nor take forever.
 
 rosbags reads as many bytes as a record claims, decompresses whatever comes, and parses the YAML in which channels tell
-their quality of service, which is not needed here. `install` puts bounded functions in place of these.
+their quality of service, which is not needed here. Its parser of YAML takes half a minute for a megabyte of metadata.
+`install` puts bounded or faster functions in place of these.
 """
 
 import bz2
@@ -14,6 +15,8 @@ from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+
+from hedgerow.io.yaml_text import parse_yaml
 
 MOST_CHUNK_BYTES = 1 << 28
 """Of a chunk or message, decompressed: twelve million points. Recorders write chunks of a megabyte."""
@@ -85,8 +88,20 @@ def install() -> None:
     reader2.zstd = SimpleNamespace(
         open=partial(_open_bounded, zstd), decompress=partial(decompress, zstd.ZstdDecompressor, most=MOST_CHUNK_BYTES)
     )
+    reader2.YAML = _Yaml
     for module in (reader2, storage_mcap, storage_sqlite3):
         setattr(module, "parse_qos", _no_quality)  # noqa: B010
+
+
+class _Yaml:
+    """The one method that is needed of ruamel's class."""
+
+    def __init__(self, typ: str) -> None:
+        """Take what ruamel's takes."""
+
+    def load(self, text: str) -> Any:
+        """Parse the metadata of a bag."""
+        return parse_yaml(text)
 
 
 def _no_quality(told: object) -> list[Any]:
