@@ -141,6 +141,7 @@ def _clouds(bag: Bag, name: str, poses: PoseSource, options: ReadOptions) -> Swe
     trajectory, origin_m = _in_map(trajectory, header, options)
     notes = {"read_from": "bag", "topic": name} | poses.notes
     settings = _settings(header, options)
+    topic.n_returns = settings.n_per_pulse
     if header is not None and header.organised and name == POINTS:
         topic.planes = plane_topics(POINTS, settings.n_per_pulse)
     settings = replace(settings, map_origin_m=origin_m, metadata=settings.metadata | notes)

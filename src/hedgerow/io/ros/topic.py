@@ -18,6 +18,7 @@ from hedgerow.io.beams.motion import times_of
 from hedgerow.io.beams.organised import PointGrid
 from hedgerow.io.ros.bag import Bag, Message
 from hedgerow.io.ros.messages import rows_of
+from hedgerow.io.source import require_memory
 
 NO_RETURN = "/no_return"
 """Ends the name of the topic with missing returns."""
@@ -25,6 +26,7 @@ _SKIP_NS = 5_000_000_000  # farther ahead, the bag is opened anew rather than re
 _SAME_RAD = 0.015  # returns of one pulse point the same way, but for the few millimetres between axis and lens
 _MOST_RETURNS = 3
 _MOST_TOLD = 255
+_BYTES_MORE = 20  # that a message takes in memory for each of its own, as points and as beams
 _APART_M, _LEVER_M = 0.1, 0.3  # returns that show the line of their beam; how far it may pass by the sensor
 _BESIDE_M = 1e-4  # of float32 at 100 m it is a tenth
 # What drivers call the fields.
@@ -54,6 +56,8 @@ class CloudTopic:
         self.misses = name + NO_RETURN if name + NO_RETURN in bag.topics else None
         self.planes = [name]
         """Topics with the first, second, ... returns of the same cells; one unless Hedgerow wrote organised clouds."""
+        self.n_returns = 1
+        """Most returns of a pulse, which say how much memory a cloud takes."""
         self._unstamped = False
         self._stream: Iterator[Message] | None = None
         self._next: Message | None = None
@@ -103,6 +107,7 @@ class CloudTopic:
         for message in self._at(entry.bag_ns):
             stamp_ns = self._stamp_ns(message)
             if stamp_ns == entry.stamp_ns:
+                require_memory(self._bag.path, (_BYTES_MORE + 3 * self.n_returns) * len(message.raw))
                 found[message.topic] = points_of(self._bag.decode(message), stamp_ns, self._where(number))
         if not set(self.planes) <= set(found):
             raise FileError(f"{self._where(number)}: is gone; did the bag change while it was read?")
