@@ -13,33 +13,42 @@ from hedgerow.log import Log
 _NEAR_M, _FAR_M = 5.0, 20.0
 
 
-def grid_of(sweep: Log, direction: NDArray[np.float64]) -> NDArray[np.intp]:
+def grid_of(sweep: Log) -> NDArray[np.intp]:
     """Return which pulse is in each cell, (rings, columns): rings ascending, in the order in which each ring fired.
+
+    Raises:
+        InputError: rings have different numbers of pulses.
+    """
+    ring, count = np.unique(sweep.beams.ring, return_counts=True)
+    if count.min() != count.max():
+        raise _no_grid(sweep, f"its rings have {count.min():,} to {count.max():,} beams")
+    return np.lexsort([sweep.beams.time_ns, sweep.beams.ring]).reshape(len(ring), -1)
+
+
+def require_grid(sweep: Log, grid: NDArray[np.intp], direction: NDArray[np.float64]) -> None:
+    """Refuse pulses that are no grid of lasers and columns; a third of a second for a VLS-128.
 
     Args:
         sweep: the log.
+        grid: (rings, columns) the pulse in each cell.
         direction: (N, 3) of all its pulses in the frame of the sensor.
 
     Raises:
-        InputError: rings have different numbers of pulses, or the pulses are no grid of lasers and columns.
+        InputError: they are none; nobody could tell from the other cells where an empty one points.
     """
-    ring, count = np.unique(sweep.beams.ring, return_counts=True)
+    if len(grid) == 1:
+        return
+    # As if every pulse had met something, now near, now far: so the grid shows whatever the sensor saw.
+    along_m = np.where(np.arange(grid.shape[1]) % 2, _NEAR_M, _FAR_M)[:, None]
+    cells = PointGrid(direction[grid] * along_m, None, None, sweep.beams.time_ns[grid], None)
+    try:
+        fill_missing(cells, 0, 0)
+    except NotRecovered as error:
+        raise _no_grid(sweep, str(error)) from None
+
+
+def _no_grid(sweep: Log, why: str) -> InputError:
     what = f"sweep {sweep.beams.sweep[0]}" + (f" of this {sweep.sensor}" if sweep.sensor else "")
-    if count.min() != count.max():
-        raise _no_grid(what, f"its rings have {count.min():,} to {count.max():,} beams")
-    grid = np.lexsort([sweep.beams.time_ns, sweep.beams.ring]).reshape(len(ring), -1)
-    if len(ring) > 1:
-        # As if every pulse had met something, now near, now far: so the grid shows whatever the sensor saw.
-        along_m = np.where(np.arange(grid.shape[1]) % 2, _NEAR_M, _FAR_M)[:, None]
-        cells = PointGrid(direction[grid] * along_m, None, None, sweep.beams.time_ns[grid], None)
-        try:
-            fill_missing(cells, 0, 0)
-        except NotRecovered as error:
-            raise _no_grid(what, str(error)) from None
-    return grid
-
-
-def _no_grid(what: str, why: str) -> InputError:
     return InputError("organised", f"{what} is no grid of lasers and columns ({why}); write it without organised")
 
 

@@ -27,7 +27,7 @@ from hedgerow.frames import Trajectory
 from hedgerow.io.options import WriteOptions
 from hedgerow.io.points.columns import header_text
 from hedgerow.io.ros.bag import typestore
-from hedgerow.io.ros.grid import grid_of, organised_rows
+from hedgerow.io.ros.grid import grid_of, organised_rows, require_grid
 from hedgerow.io.ros.messages import POINT_CLOUD2, STRING, TF_MESSAGE, Messages, cloud_rows
 from hedgerow.io.ros.topic import NO_RETURN
 from hedgerow.io.source import LogSink, require_same_settings
@@ -65,6 +65,7 @@ class BagWriter(LogSink):
         """
         super().__init__(path)
         self._organised = organised
+        self._is_grid = False  # once the first sweep showed it
         self._is_ros1 = self.path.suffix.lower() == ".bag"
         self._trajectory = trajectory
         self._writer: Any = None
@@ -126,7 +127,11 @@ class BagWriter(LogSink):
         missing = cloud_rows(sweep, direction[missed], missed, None, start_ns)
         clouds = [cloud_rows(sweep, points, pulse, hit, start_ns)]
         if self._organised:
-            clouds = organised_rows(sweep, points, grid_of(sweep, direction), start_ns)
+            grid = grid_of(sweep)
+            if not self._is_grid:
+                require_grid(sweep, grid, direction)
+                self._is_grid = True
+            clouds = organised_rows(sweep, points, grid, start_ns)
         self._put(POINTS + NO_RETURN, end_ns, self._messages.cloud(start_ns, LIDAR, missing))
         for topic, rows in zip(plane_topics(POINTS, len(clouds)), clouds, strict=True):
             self._put(topic, end_ns, self._messages.cloud(start_ns, LIDAR, rows, dense=not self._organised))
