@@ -39,7 +39,8 @@ def require_grid(sweep: Log, grid: NDArray[np.intp], direction: NDArray[np.float
     if len(grid) == 1:
         return
     # As if every pulse had met something, now near, now far: so the grid shows whatever the sensor saw.
-    along_m = np.where(np.arange(grid.shape[1]) % 2, _NEAR_M, _FAR_M)[:, None]
+    along_m = np.full((grid.shape[1], 1), _FAR_M)
+    along_m[::2] = _NEAR_M
     cells = PointGrid(direction[grid] * along_m, None, None, sweep.beams.time_ns[grid], None)
     try:
         fill_missing(cells, 0, 0)
