@@ -67,7 +67,8 @@ def extend_trajectory(trajectory: Trajectory, margin_ns: int) -> Trajectory:
             np.repeat(each, 3, axis=0) for each in (trajectory.position_m, trajectory.quaternion_xyzw)
         )
         return Trajectory(time_ns, position_m, quaternion)
-    ends = [_beyond(trajectory, 0, 1, -margin_ns), _beyond(trajectory, -1, -2, margin_ns)]
+    with np.errstate(over="ignore", invalid="ignore"):  # the trajectory refuses what comes of it
+        ends = [_beyond(trajectory, 0, 1, -margin_ns), _beyond(trajectory, -1, -2, margin_ns)]
     time_ns = np.concatenate([[trajectory.start_ns - margin_ns], trajectory.time_ns, [trajectory.end_ns + margin_ns]])
     position_m = np.concatenate([ends[0][0][None], trajectory.position_m, ends[1][0][None]])
     quaternion = np.concatenate([ends[0][1][None], trajectory.quaternion_xyzw, ends[1][1][None]])
