@@ -13,6 +13,7 @@ from typing import Any, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from hedgerow.base.arguments import shown
 from hedgerow.errors import InputError
 
 Array = NDArray[np.float64]
@@ -84,17 +85,17 @@ def require_finite(name: str, array: NDArray[np.floating]) -> None:
 
 
 def require_coordinates(name: str, array: NDArray[np.floating]) -> None:
-    """Raise InputError naming the first row that holds a number that is not finite, or beyond ±`FARTHEST_M`."""
+    """Raise InputError unless all numbers of (3,), or (N, ...), coordinates are finite and within ±`FARTHEST_M`."""
     # The extremes of an array with NaN are NaN, which fails the comparison.
     if array.size == 0 or (array.min() >= -FARTHEST_M and array.max() <= FARTHEST_M):
         return
+    bound = f"{FARTHEST_M:,.0f} m"
+    if array.ndim == 1:
+        raise InputError(name, f"expected three finite numbers within ±{bound}, found {array.tolist()}")
     require_finite(name, array)
     row = first_row(np.abs(array) > FARTHEST_M)
-    raise RowError(
-        name,
-        row,
-        f"is {array[row].tolist()}; coordinates lie within ±{FARTHEST_M:,.0f} m; is it in metres, in the right frame?",
-    )
+    said = f"is {shown(array[row].tolist())}, farther than {bound} from zero"
+    raise RowError(name, row, f"{said}; is it in metres, and in the right frame?")
 
 
 def require_times(name: str, time_ns: NDArray[np.int64]) -> None:

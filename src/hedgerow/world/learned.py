@@ -20,6 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.base import arrays
+from hedgerow.base.arguments import require_kind
+from hedgerow.base.box import Box
 from hedgerow.base.progress import Progress
 from hedgerow.errors import InputError
 from hedgerow.log import Beams, Log, Returns
@@ -243,6 +245,7 @@ class ElementWorld(World):
         Raises:
             InputError: not exactly one pulse.
         """
+        require_kind("beam", beam, Beams, "Beams, one of them")
         if len(beam) != 1:
             raise InputError("beam", f"expected one pulse, found {len(beam)}; use beams[i:i+1]")
         low, high = self._limits(sensor)
@@ -284,7 +287,7 @@ class LearnedWorld(ElementWorld):
             parameters=dict(parameters or {}),
             min_range_m=min_range_m,
             max_range_m=max_range_m,
-            map_origin_m=tuple(np.asarray(map_origin_m).tolist()),
+            map_origin_m=_position("map_origin_m", map_origin_m),
             provenance=provenance or Provenance(),
             tile_m=tile_m,
         )
@@ -324,6 +327,13 @@ class LearnedWorld(ElementWorld):
         save_world(path, self.header, self.tables, self.size())
         self.path = str(path)
 
+    @cached_property
+    def box(self) -> Box | None:
+        """From where to where the elements reach, map frame; None if there are none."""
+        points = self.tables.get("points", ())
+        around = Box.around(points.position_m, points.reach_m) if isinstance(points, Points) and len(points) else None
+        return Box.joined([self.scene.box, around])
+
     @property
     def scene(self) -> Scene:
         """The triangles and Gaussians, as the core has them."""
@@ -351,6 +361,14 @@ class LearnedWorld(ElementWorld):
 
     def _targets(self, beams: Beams, max_range_m: float) -> Iterator[tuple[Rows, Target]]:
         yield slice(None), self._target
+
+
+def _position(name: str, values: ArrayLike) -> Position:
+    """Return three coordinates; raises InputError if they are none."""
+    numbers = arrays.as_floats(name, values, (3,))
+    arrays.require_coordinates(name, numbers)
+    x, y, z = numbers.tolist()
+    return x, y, z
 
 
 def _middle(tables: Mapping[str, Elements]) -> Position:
