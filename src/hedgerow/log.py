@@ -35,7 +35,8 @@ class Beams(Table):
     """N laser pulses in the map frame.
 
     The constructor takes arrays of exactly these types; `from_arrays` converts. Raises InputError naming the array
-    and the row where a type, a shape or a value is wrong; coordinates lie within ±1e8 m of the map's zero. `beams[...]` takes a slice, a mask or positions.
+    and the row where a type, a shape or a value is wrong; coordinates lie within ±1e8 m of the map's zero.
+    `beams[...]` takes a slice, a mask or positions.
     """
 
     origin_m: NDArray[np.float64]

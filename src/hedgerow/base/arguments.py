@@ -46,8 +46,8 @@ def require_each(name: str, values: object, kind: type) -> None:
             raise InputError(name, f"expected a list of {kind.__name__}, found {type(each).__name__} in it")
 
 
-def as_number(name: str, value: object, low: float = -np.inf, high: float = np.inf) -> float:
-    """Return a single number that lies between two bounds, both included; infinity where a bound is that.
+def as_number(name: str, value: object, low: float = -np.inf, high: float = np.inf, said: str = "") -> float:
+    """Return a single number that lies between two bounds, both included; `said` tells them in other words.
 
     Raises:
         InputError: no number, or not within the bounds, NaN included.
@@ -58,7 +58,7 @@ def as_number(name: str, value: object, low: float = -np.inf, high: float = np.i
         number = float("nan")
     if not low <= number <= high:
         bounds = f" from {low:g} to {high:g}" if np.isfinite([low, high]).any() else ""
-        raise InputError(name, f"expected a number{bounds}, found {shown(value)}")
+        raise InputError(name, f"expected {said or f'a number{bounds}'}, found {shown(value)}")
     return number
 
 

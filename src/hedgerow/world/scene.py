@@ -3,9 +3,10 @@
 
 A checked wrapper over the native scene (`hedgerow._core`). Positions are float64 in the map frame here and float32
 relative to `origin_m` inside, so a site far from the map's zero keeps millimetres. Nothing lies beyond ±1e8 m of the
-map's zero (`arrays.FARTHEST_M`), nor does anything placed reach there: beyond, float32 overflows. Elements (triangles and Gaussians,
-Browning 2012 §3.3) are numbered through: first the scene's own in the order they were added, then those of each placed
-scene in the order of placing, by the same rule. Equations: docs/models.md §3.
+map's zero (`arrays.FARTHEST_M`), nor does anything placed reach there: beyond, float32 overflows.
+
+Elements (triangles and Gaussians, Browning 2012 §3.3) are numbered through: first the scene's own in the order they
+were added, then those of each placed scene in the order of placing, by the same rule. Equations: docs/models.md §3.
 """
 
 from collections.abc import Iterable, Sequence
@@ -91,7 +92,9 @@ class Scene:
         Raises:
             InputError: not three numbers within ±1e8 m.
         """
-        self.origin_m: NDArray[np.float64] = arrays.as_floats("origin_m", np.zeros(3) if origin_m is None else origin_m, (3,))
+        self.origin_m: NDArray[np.float64] = arrays.as_floats(
+            "origin_m", np.zeros(3) if origin_m is None else origin_m, (3,)
+        )
         arrays.require_coordinates("origin_m", self.origin_m)
         self._chooses_origin = origin_m is None
         self._core = _core.Scene()
