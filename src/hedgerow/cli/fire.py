@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hedgerow.cli.app import app, out
 from hedgerow.cli.options import (
+    Anyway,
     Flag,
     Noise,
     Output,
@@ -19,6 +20,7 @@ from hedgerow.cli.options import (
     SensorName,
     SubRays,
     WriteAs,
+    amounts,
     parse_beam_settings,
     parse_settings,
 )
@@ -48,6 +50,7 @@ def fire(
     seed: Seed = 0,
     scene_seed: SceneSeed = None,
     settings: SceneSettings = None,
+    anyway: Anyway = False,
     picture: Path | None = None,
     live: Flag = False,
     loop: Flag = False,
@@ -102,7 +105,6 @@ def fire(
     beam = parse_beam_settings(place, sub_rays, mode)
     with step_bar() as progress:
         world, trajectories, summary = place.open(lidar, settings=beam, progress=progress)
-    out.print(summary)
     simulation = simulate(
         world.with_vegetation(scatter),
         lidar,
@@ -111,7 +113,9 @@ def fire(
         sweeps=None if loop else sweeps,
         start_s=start_s,
         noise=noise,
+        anyway=anyway,
     )
+    out.print(summary)
     if live:
         from hedgerow.live.stream import stream_drive
 
@@ -161,10 +165,10 @@ def _write_log(simulation: "Simulation", output: Path, write_as: str | None) -> 
     """Fire sweep by sweep into a log of any format and return the middle sweep."""
     from hedgerow.base.progress import counted, one, progress_bar
     from hedgerow.io import open_sink
+    from hedgerow.io.describe import count
 
     lidar, n = simulation.sensor, len(simulation)
     middle: Log | None = None
-    n_pulses = n_hits = 0
     start = time.perf_counter()
     with (
         open_sink(output, format=write_as, trajectory=simulation.trajectory) as sink,
@@ -172,14 +176,13 @@ def _write_log(simulation: "Simulation", output: Path, write_as: str | None) -> 
     ):
         for number, log in enumerate(counted(simulation, progress, one)):
             sink.append(log)
-            n_pulses += len(log)
-            n_hits += int((log.returns.first_m < float("inf")).sum())
             middle = log if number == n // 2 else middle
     took_s = time.perf_counter() - start
     assert middle is not None  # a simulation has at least one sweep
+    wrote, lost = sink.written, sink.written.n_misses_left_out
     out.print(
-        f"fired {n_pulses:,} pulses ({lidar.name}, {n} sweeps, {n * lidar.sweep_s:.1f} s) in {took_s:.1f} s: "
-        f"{n * lidar.sweep_s / took_s:.2f} times real time, {n_hits / n_pulses:.1%} returned"
+        f"fired {count(n, 'sweep')} of {lidar.name} ({n * lidar.sweep_s:.1f} s) in {took_s:.1f} s: "
+        f"{n * lidar.sweep_s / took_s:.2f} times real time"
     )
-    out.print(f"wrote {output}")
+    out.print(f"wrote {output}: {amounts(wrote.n_beams - lost, wrote.n_returns, wrote.n_misses - lost)}")
     return middle
