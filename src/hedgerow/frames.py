@@ -164,7 +164,9 @@ class Trajectory:
         position_m = centre + radius_m * np.stack([np.cos(angle), np.sin(angle), zero], axis=1)
         half_yaw = (angle + np.pi / 2) / 2  # along the tangent
         quaternion = np.stack([zero, zero, np.sin(half_yaw), np.cos(half_yaw)], axis=1)
-        return cls(arrays.as_time_ns("times", angle * radius_m / speed_mps, len(angle)), position_m, quaternion)
+        with np.errstate(over="ignore"):
+            seconds = angle * radius_m / speed_mps
+        return cls(arrays.as_time_ns("times", seconds, len(angle)), position_m, quaternion)
 
     def __len__(self) -> int:
         """Count the poses."""
@@ -228,8 +230,7 @@ class Trajectory:
 
     def pose_at(self, time: float) -> Pose:
         """Return the pose at one time: an integer in ns or a float in seconds."""
-        if not isinstance(time, int | float | np.integer | np.floating):
-            raise InputError("time", f"expected one time, found {type(time).__name__}")
+        require_kind("time", time, (int, float, np.integer, np.floating), "one time")
         position_m, quaternion = self.at(np.asarray(time)[None])
         return Pose(position_m[0], quaternion[0])
 

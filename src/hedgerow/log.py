@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.base import arrays
-from hedgerow.base.arguments import require_each, require_kind
+from hedgerow.base.arguments import as_number, require_each, require_kind
 from hedgerow.base.arrays import Index, Numbers
 from hedgerow.base.columns import Table, require_agreement, set_fields
 from hedgerow.errors import InputError
@@ -309,10 +309,11 @@ class Log:
 
 def require_limits(min_range_m: float, max_range_m: float) -> None:
     """Raise InputError unless something can lie between the range limits."""
-    for limit_m in (min_range_m, max_range_m):
-        require_kind("range limits", limit_m, (int, float, np.integer, np.floating), "two numbers [m]")
-    if not 0 <= min_range_m < max_range_m or min_range_m > arrays.FARTHEST_M:
-        raise InputError("range limits", f"expected 0 <= min_range_m < max_range_m, found {min_range_m}, {max_range_m}")
+    low, high = (as_number("range limits", limit_m) for limit_m in (min_range_m, max_range_m))
+    if not 0 <= low < high or low > arrays.FARTHEST_M or arrays.FARTHEST_M < high < np.inf:
+        said = "expected 0 <= min_range_m < max_range_m"
+        most = f", at most {arrays.FARTHEST_M:g} m or inf" if high > arrays.FARTHEST_M else ""
+        raise InputError("range limits", f"{said}{most}, found {min_range_m}, {max_range_m}")
 
 
 def _as_ranges(name: str, values: ArrayLike) -> NDArray[np.float32]:

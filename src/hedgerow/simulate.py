@@ -160,6 +160,7 @@ def simulate(
             argument is wrong; names it.
     """
     _require_kinds(world, sensor, trajectory, noise, aim, mount)
+    require_kind("anyway", anyway, bool, "True or False")
     require_seed(seed)
     if at_s is None:
         begin_ns, n = extent(sensor.pattern, trajectory, start_s, None, sweeps, "sweeps")
@@ -167,7 +168,7 @@ def simulate(
         start_ns = np.array([begin_ns + sensor.pattern.start_ns(number) for number in range(n)], dtype=np.int64)
     else:
         start_ns = _start_times(sensor, trajectory, at_s, start_s, sweeps)
-    require_reach(world, _driven_m(sensor, trajectory, mount, start_ns), sensor.max_range_m, anyway=bool(anyway))
+    require_reach(world, _driven_m(sensor, trajectory, mount, start_ns), sensor.max_range_m, anyway=anyway)
     return Simulation(world, sensor, trajectory, start_ns, seed, noise, aim, mount)
 
 

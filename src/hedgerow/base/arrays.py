@@ -264,7 +264,8 @@ def as_selection(index: Index | int, length: int) -> slice | NDArray[Any]:
     if isinstance(index, slice):
         return index
     if isinstance(index, int | np.integer):
-        raise InputError("index", f"{index} is a single number; use [{index}:{index}+1] for a selection of one")
+        number = shown(int(index))
+        raise InputError("index", f"{number} is a single number; use [{number}:{number}+1] for a selection of one")
     array = _selected_rows(index)
     if array.size == 0 and array.ndim == 1 and array.dtype.kind == "f":
         array = array.astype(np.intp)  # np.asarray([]) is float

@@ -24,8 +24,10 @@ Modules of formats are imported when they are first needed. Trajectories in text
 """
 
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
+from hedgerow.base.arguments import require_kind
 from hedgerow.base.arrays import Numbers
 from hedgerow.frames import Trajectory
 from hedgerow.io.formats import format_of, load_reader, load_writer
@@ -93,6 +95,7 @@ def open_sink(path: str | Path, *, format: str | None = None, trajectory: Trajec
         FileError: unknown kind.
         MissingPackage: the format needs a package that is not installed.
     """
+    require_kind("trajectory", trajectory, (Trajectory, NoneType), "a Trajectory; hr.read_trajectory reads one")
     return load_writer(format_of(path, format, reading=False))(path, trajectory)
 
 
@@ -106,5 +109,6 @@ def write_log(log: Log, path: str | Path, *, format: str | None = None, trajecto
     Raises:
         FileError: unknown kind, or the system refuses to write.
     """
+    require_kind("log", log, Log, "a Log")
     with open_sink(path, format=format, trajectory=trajectory) as sink:
         sink.append(log)

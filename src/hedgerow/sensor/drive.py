@@ -53,7 +53,8 @@ class Aim:
 
     def __post_init__(self) -> None:
         """Check every value once."""
-        if not isinstance(self.encoder, str) or self.encoder not in get_args(Encoder):
+        require_kind("encoder", self.encoder, str, "'exact', 'rounded' or 'uniform'")
+        if self.encoder not in get_args(Encoder):
             raise InputError("encoder", f"expected 'exact', 'rounded' or 'uniform', found {shown(self.encoder)}")
         require_kind("cone", self.cone, (bool, np.bool_), "True or False")
         randomness.require_seed(self.seed)

@@ -320,6 +320,7 @@ class Scene:
         self, beams: Beams, *, max_range_m: float = np.inf, threads: int = 0, progress: Progress | None = None
     ) -> Pierced:
         """List every element along each ray up to `max_range_m`, nearest first."""
+        require_limits(0.0, max_range_m)
         answer = self.native.pierced(
             self.beam_arrays(beams), max_range_m=max_range_m, threads=require_threads(threads), progress=progress
         )
@@ -352,7 +353,9 @@ class Scene:
         Returns:
             Hits and passes, one entry per element each.
         """
-        ranges = arrays.require("range_m", range_m, np.float32, (len(beams),))
+        ranges = _ranges("range_m", range_m, beams)
+        require_limits(0.0, max_range_m)
+        as_number("window_m", window_m, 0, arrays.FARTHEST_M)
         return self.native.count(
             self.beam_arrays(beams),
             range_m=ranges,
@@ -382,8 +385,9 @@ class Scene:
         Returns:
             (N,) natural logarithm of a density [1/m], or of the probability of no return; -inf if impossible.
         """
-        ranges = arrays.require("range_m", range_m, np.float32, (len(beams),))
+        ranges = _ranges("range_m", range_m, beams)
         require_limits(min_range_m, max_range_m)
+        as_number("min_sigma_m", min_sigma_m, 0, arrays.FARTHEST_M)
         return self.native.log_likelihood(
             self.beam_arrays(beams),
             range_m=ranges,
@@ -425,16 +429,14 @@ class Scene:
         Raises:
             InputError: wrong type, shape or value, naming the argument and the row.
         """
-        near, far = (
-            arrays.require(name, values, np.float32, (len(beams),))
-            for name, values in (("near_m", near_m), ("far_m", far_m))
-        )
+        near, far = _ranges("near_m", near_m, beams), _ranges("far_m", far_m, beams)
         for name, values in (("near_m", near), ("far_m", far)):
             wrong = ~(values >= 0)
             if wrong.any():
                 row = arrays.first_row(wrong)
                 raise arrays.RowError(name, row, f"is {values[row]}; expected 0 or more")
-        numbers = np.array(sorted(labels))
+        require_kind("labels", labels, Iterable, "labels from 0 to 65535")
+        numbers = np.unique(arrays.as_numbers("labels", list(labels)))
         answer = _core.first_behind(
             self.native,
             self.beam_arrays(beams),
@@ -490,6 +492,11 @@ def beam_arrays(beams: Beams, scene_origin_m: Sequence[float]) -> _core.BeamArra
         sweep=beams.sweep,
         scene_origin_m=scene_origin_m,
     )
+
+
+def _ranges(name: str, values: object, beams: Beams) -> NDArray[np.float32]:
+    require_kind("beams", beams, Beams, "Beams; of a log, fire log.beams")
+    return arrays.require(name, values, np.float32, (len(beams),))
 
 
 def require_threads(threads: int) -> int:

@@ -43,8 +43,8 @@ class TiledWorld(ElementWorld):
         """Read the settings and the list of tiles; see `load_world`."""
         if (resident_tiles is None) == (max_bytes is None):
             raise InputError("resident_tiles, max_bytes", "give one of the two")
-        given = resident_tiles if resident_tiles is not None else max_bytes
-        budget = as_whole("resident_tiles, max_bytes", given or 0, 1, 2**62, "1 or more")
+        given = max_bytes if resident_tiles is None else resident_tiles
+        budget = as_whole("resident_tiles, max_bytes", 0 if given is None else given, 1, 2**62, "1 or more")
         self._file = WorldFile(path)
         super().__init__(self._file.header, str(path))
         self._tiles = self._file.tiles
