@@ -240,8 +240,9 @@ def _driven_m(
 ) -> NDArray[np.float64]:
     """Return the (K, 3) positions of the sensor at its poses from the first to the last sweep, one before and after."""
     placed = trajectory if mount is None else trajectory @ mount
-    end_ns = int(start_ns.max()) + round(sensor.sweep_s * 1e9)
-    first = max(0, int(np.searchsorted(placed.time_ns, start_ns.min(), side="right")) - 1)
+    begin_ns, last_ns = int(start_ns.min()), int(start_ns.max())
+    first = max(0, int(np.searchsorted(placed.time_ns, begin_ns, side="right")) - 1)
+    end_ns = last_ns + round(sensor.sweep_s * 1e9)
     return placed.position_m[first : int(np.searchsorted(placed.time_ns, end_ns)) + 1]
 
 

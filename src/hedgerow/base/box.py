@@ -40,9 +40,15 @@ class Box:
         """(3,) its middle [m]."""
         return self.low_m + (self.high_m - self.low_m) / 2
 
-    def distance_m(self, points_m: Array) -> Array:
-        """Return the (N,) distances of (N, 3) points from the box, 0 inside [m]."""
-        gap_m = np.maximum(np.maximum(self.low_m - points_m, points_m - self.high_m), 0.0)
+    def distance_m(self, points_m: Array, until_m: Array | None = None) -> Array:
+        """Return the (N,) distances of (N, 3) points from the box, 0 inside [m].
+
+        With (N, 3) `until_m` they are those of straight ways from the points to there, or less: of boxes around these.
+        """
+        low_m, high_m = points_m, points_m
+        if until_m is not None:
+            low_m, high_m = np.minimum(points_m, until_m), np.maximum(points_m, until_m)
+        gap_m = np.maximum(np.maximum(self.low_m - high_m, low_m - self.high_m), 0.0)
         return np.sqrt(np.einsum("ij,ij->i", gap_m, gap_m))
 
     def text(self) -> str:

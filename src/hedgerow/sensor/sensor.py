@@ -242,9 +242,8 @@ class Sensor:
         as_whole("start_ns", start_ns, -LAST_NS, LAST_NS)
         require_on_trajectory(self.pattern, trajectory, number, start_ns)
         begin_ns = start_ns - self.pattern.start_ns(number)
-        return self._drive(trajectory, mount, begin_ns, number + 1, Aim() if aim is None else aim, threads).sweep(
-            number
-        )
+        aimed = Aim() if aim is None else aim
+        return self._drive(trajectory, mount, begin_ns, number + 1, aimed, threads).sweep(number)
 
     def with_range(self, **figures: float) -> "Sensor":
         """Return this sensor with other figures of its [range] table, for example `sigma_m=0.02, dropout=0`.

@@ -36,11 +36,12 @@ def require_reach(world: World, position_m: NDArray[np.float64], reach_m: float,
     if box is None or not np.isfinite(reach_m):
         return
     away_m = box.distance_m(position_m)
-    nearest_m = float(away_m.min())
+    nearest_m = _least_away_m(box, position_m)
     if nearest_m > reach_m:
         said = f"{_apart('it', box, position_m, nearest_m, world)}, and the sensor reaches {distance_text(reach_m)}"
         if nearest_m > ELSEWHERE * reach_m and not anyway:
-            remedy = _remedy(box, position_m, reach_m, -world.map_origin_m, "subtract the map's origin from its poses")
+            shift_m = -world.map_origin_m
+            remedy = _remedy(box, position_m, reach_m, shift_m, "subtract the map's origin from its poses")
             raise InputError("trajectory", f"{said}; {remedy}, or fire anyway (--anyway, anyway=True)")
         warn(f"trajectory: {said}: nothing can be met")
     elif (n_far := int(np.count_nonzero(away_m > reach_m))) > 0:
@@ -82,6 +83,11 @@ def require_same_place(
     raise InputError(name, f"{_apart('the log', box, origin_m[:1], away_m, world)}; {remedy}")
 
 
+def _least_away_m(box: Box, position_m: NDArray[np.float64]) -> float:
+    """Return how far a path of (K, 3) poses is from a box at least; it may pass between two of them [m]."""
+    return float(box.distance_m(position_m[:-1], position_m[1:]).min(initial=box.distance_m(position_m[:1])[0]))
+
+
 def _apart(what: str, box: Box, position_m: NDArray[np.float64], nearest_m: float, world: World) -> str:
     first, origin = ([f"{number:.0f}" for number in place] for place in (position_m[0], world.map_origin_m))
     return (
@@ -94,6 +100,6 @@ def _remedy(
     box: Box, position_m: NDArray[np.float64], reach_m: float, shift_m: NDArray[np.float64], mended: str
 ) -> str:
     """Return what would bring poses to the world: a known shift if that does, else that frames differ."""
-    if shift_m.any() and (box.distance_m(position_m + shift_m) <= reach_m).any():
+    if shift_m.any() and _least_away_m(box, position_m + shift_m) <= reach_m:
         return f"{mended}, which brings them there"
     return "bring both into one frame"
