@@ -39,6 +39,8 @@ class PointGrid:
     ring: NDArray[np.int64] | None
     time_ns: NDArray[np.int64] | None
     label: NDArray[np.uint16] | None
+    return_number: NDArray[np.int64] | None = None
+    """(H, W) which return of its pulse a point is: 1 is the nearest."""
 
     @property
     def hit(self) -> NDArray[np.bool_]:

@@ -31,7 +31,7 @@ from hedgerow.io.ros.bag import VELODYNE_SCAN, Bag
 from hedgerow.io.ros.messages import POINT_CLOUD2, stamp_ns
 from hedgerow.io.ros.poses import PoseSource
 from hedgerow.io.ros.topic import NO_RETURN, CloudTopic, pulses_of, returns_per_pulse
-from hedgerow.io.ros.writer import ABOUT
+from hedgerow.io.ros.writer import ABOUT, POINTS, plane_topics
 from hedgerow.io.source import Settings, SweepSource
 
 if TYPE_CHECKING:
@@ -61,6 +61,8 @@ def open_log(path: str | Path, options: ReadOptions) -> SweepSource:
 
 def _chosen_topic(bag: Bag, wanted: str | None) -> str:
     found = [each.name for each in bag.of_kind(POINT_CLOUD2, VELODYNE_SCAN) if not each.name.endswith(NO_RETURN)]
+    if ABOUT in bag.topics and POINTS in found:  # ours; those of further returns are read with the first
+        found = [name for name in found if name == POINTS or not name.removeprefix(POINTS).isdigit()]
     listed = ", ".join(found)
     if wanted is not None:
         if wanted not in found:
@@ -94,6 +96,8 @@ def _clouds(bag: Bag, name: str, poses: PoseSource, options: ReadOptions) -> Swe
     trajectory, origin_m = _in_map(trajectory, header, options)
     notes = {"read_from": "bag", "topic": name} | poses.notes
     settings = _settings(header, options)
+    if header.get("organised") and name == POINTS:
+        topic.planes = plane_topics(POINTS, settings.n_per_pulse)
     settings = replace(settings, map_origin_m=origin_m, metadata=settings.metadata | notes)
     return _CloudRecording(Path(bag.path), topic, trajectory, settings, period_ns, options, bool(header)).source()
 
@@ -159,6 +163,8 @@ class _CloudRecording:
         known = replace(self, settings=replace(self.settings, arrays=arrays))
         if self.topic.misses is not None and self.is_ours and self.options.recover != "no":
             return known._with_misses()
+        if len(self.topic.planes) > 1:
+            return known._with_several_returns(self.settings.n_per_pulse)
         reason = ""
         if is_organised(first) and self.options.recover != "no":
             try:
