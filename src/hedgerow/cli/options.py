@@ -68,7 +68,7 @@ SceneSettings = Annotated[
     Settings,
     Parameter(
         help="set a parameter of the scene, or a field of its file: NAME=VALUE; may be repeated; "
-        "hedgerow scenes SCENE lists the parameters"
+        "hedgerow scenes SCENE lists the parameters; fire takes options of the format that it writes, too"
     ),
 ]
 
