@@ -164,6 +164,7 @@ def test_poses_that_end_early(tmp_path):
     for number in (1, 2, 3, 4):
         (drive / "oxts" / "data" / f"{number:010d}.txt").unlink()
     refused("the poses end .* s before this sweep does", drive, recover="no")
+    refused(r"\(poses -0.100 to 0.200 s, sweep 0.150 to 0.250 s\)", sequence, recover="no")
 
 
 def test_stamps_that_do_not_rise(tmp_path):

@@ -91,9 +91,9 @@ def require_span(name: str, trajectory: Trajectory, start_ns: int, end_ns: int) 
         apart_s = (end_ns - trajectory.end_ns if late else trajectory.start_ns - start_ns) / 1e9
         when = "end" if late else "begin"
         raise FileError(
-            f"{name}: the poses {when} {apart_s:.3f} s {'before' if late else 'after'} this sweep does (poses "
-            f"{span_text(trajectory.start_ns, trajectory.end_ns)}, sweep {span_text(start_ns, end_ns)}); "
-            "choose sweeps that have poses, or give a longer trajectory of the same clock"
+            f"{name}: the poses {when} {apart_s:.3f} s {'before' if late else 'after'} this sweep does; "
+            "choose sweeps that have poses, or give a longer trajectory of the same clock (poses "
+            f"{span_text(trajectory.start_ns, trajectory.end_ns)}, sweep {span_text(start_ns, end_ns)})"
         )
 
 
