@@ -162,3 +162,15 @@ def test_log_in_a_folder_that_does_not_exist_is_refused(tmp_path, log_maker):
 def test_importing_io_does_not_import_pyarrow_or_scipy():
     code = "import sys, hedgerow.io; sys.exit('pyarrow' in sys.modules or 'scipy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("name", ["scanner_m", "map_origin_m"])
+def test_positions_beyond_every_map_are_refused(name):
+    assert read_options({name: [4e6, 5e6, -1e8]}, (name,), "x")
+    with pytest.raises(InputError, match=rf"{name}\[1\]: input should be .* 100000000"):
+        read_options({name: [0, 1e12, 0]}, (name,), "x")
+
+
+def test_a_mount_beyond_every_map_is_refused():
+    with pytest.raises(InputError, match="farther than 100,000,000 m"):
+        _ = read_options({"mount": [1e12, 0, 0, 0, 0, 0]}, ("mount",), "x").mount_pose

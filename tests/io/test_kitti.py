@@ -187,6 +187,7 @@ def test_poses_that_end_early(tmp_path):
     for number in (1, 2, 3, 4):
         (drive / "oxts" / "data" / f"{number:010d}.txt").unlink()
     refused("sweep 1: has no pose, they end 0.100 s before its middle; choose sweeps", drive, recover="no")
+    refused(r"\(poses -0.100 to 0.200 s, sweep 0.150 to 0.250 s\)", sequence, recover="no")
 
 
 def test_last_sweep_without_a_pose_is_refused_though_half_a_sweep_may_stick_out(tmp_path):

@@ -24,8 +24,10 @@ Modules of formats are imported when they are first needed. Trajectories in text
 """
 
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
+from hedgerow.base.arguments import require_kind
 from hedgerow.base.arrays import Numbers
 from hedgerow.frames import Trajectory
 from hedgerow.io.formats import format_of, load_reader, load_writer
@@ -97,6 +99,7 @@ def open_sink(
         InputError: an option that this format does not take, or a wrong value.
         MissingPackage: the format needs a package that is not installed.
     """
+    require_kind("trajectory", trajectory, (Trajectory, NoneType), "a Trajectory; hr.read_trajectory reads one")
     found = format_of(path, format, reading=False)
     write = load_writer(found)
     from hedgerow.io.options import write_options  # pydantic takes its time
@@ -118,5 +121,6 @@ def write_log(
         FileError: unknown kind, or the system refuses to write.
         InputError: an option that this format does not take, or a log that it cannot hold.
     """
+    require_kind("log", log, Log, "a Log")
     with open_sink(path, format=format, trajectory=trajectory, **options) as sink:
         sink.append(log)

@@ -11,6 +11,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
+from hedgerow.base.arguments import as_path, require_kind, shown
 from hedgerow.errors import FileError, MissingPackage
 
 if TYPE_CHECKING:
@@ -185,13 +186,14 @@ def format_of(path: str | Path, name: str | None = None, *, reading: bool) -> Fo
     Raises:
         FileError: it is missing, its format unknown, or not one that can be read or written.
     """
-    path = Path(path)
+    path = as_path("path", path)
     if reading and not path.exists():
         raise FileError(f"{path}: no such file or folder")
     if name is not None:
+        require_kind("format", name, str, "the name of a format")
         found = BY_NAME.get(name)
         if found is None:
-            raise FileError(f"{name}: there is no such format; there are {', '.join(BY_NAME)}")
+            raise FileError(f"{shown(name)}: there is no such format; there are {', '.join(BY_NAME)}")
     else:
         found = _of_folder(path) if reading and path.is_dir() else _of_suffix(path, reading)
         if reading and path.is_file():

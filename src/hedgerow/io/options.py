@@ -8,17 +8,19 @@ formats.py says which) and refuses the others.
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import ConfigDict, Field
 
+from hedgerow.base.arrays import FARTHEST_M
 from hedgerow.base.parameters import Finite, NotNegative, Parameters, Positive, shorten
 from hedgerow.errors import InputError
 from hedgerow.frames import Pose, Trajectory
 from hedgerow.io.source import Settings
 from hedgerow.io.trajectory import read_trajectory
 
+Coordinate = Annotated[float, Field(ge=-FARTHEST_M, le=FARTHEST_M, allow_inf_nan=False)]
 _OLD_NAMES = {"compensated": "deskewed"}
 """Options that were renamed; the old spelling still works."""
 
@@ -32,7 +34,7 @@ class ReadOptions(Parameters):
     """Poses of the sensor in the map (of the vehicle, if mount is given): a trajectory, or a file of one."""
     mount: list[Finite] | None = Field(default=None, min_length=6, max_length=6)
     """Pose of the sensor on the vehicle whose trajectory is given: x y z [m], roll pitch yaw [degrees]."""
-    scanner_m: list[Finite] | None = Field(default=None, min_length=3, max_length=3)
+    scanner_m: list[Coordinate] | None = Field(default=None, min_length=3, max_length=3)
     """Position of a scanner that stood still, in the coordinates of the file: x y z [m]."""
     sensor: str | None = None
     """Name of the lidar in the catalogue (hedgerow sensors). Default: what the files say, or usual for the format."""
@@ -51,7 +53,7 @@ class ReadOptions(Parameters):
     what is usual for the format."""
     elevation_bias_deg: Finite | None = Field(default=None, ge=-5, le=5)
     """Added to the elevation of all beams. Default: 0.205 for KITTI, whose calibration is off by that, else 0."""
-    map_origin_m: list[Finite] | None = Field(default=None, min_length=3, max_length=3)
+    map_origin_m: list[Coordinate] | None = Field(default=None, min_length=3, max_length=3)
     """Subtracted from global coordinates, such as UTM, to get those of the map: x y z [m]. Default: near the first
     point or pose if that is far out, else 0; KITTI raw: the first pose."""
 

@@ -7,6 +7,7 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING, Any
 
+from hedgerow.base.arguments import shown
 from hedgerow.base.settings_file import read_toml
 from hedgerow.errors import FileError, InputError, ParameterError
 
@@ -39,7 +40,7 @@ def read_catalogue(name: str) -> "SensorConfig":
         guess = f"did you mean {' or '.join(near)}? " if near else ""
         raise InputError(
             "sensor",
-            f"'{name}' is not in the catalogue; {guess}it has {', '.join(names.values())}; "
+            f"{shown(name)} is not in the catalogue; {guess}it has {', '.join(names.values())}; "
             "Sensor.load reads a file of your own",
         )
     return read_sensor_file(_catalogue() / f"{names[wanted]}.toml")

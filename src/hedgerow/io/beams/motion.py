@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hedgerow.base import rotation
 from hedgerow.base.arrays import Array
 from hedgerow.errors import FileError
-from hedgerow.frames import Trajectory
+from hedgerow.frames import Trajectory, span_text
 
 _ANOTHER_CLOCK_NS = 10_000_000_000
 _SLACK_NS = 25_000_000  # poses of a sweep may be this much off its middle: a quarter of the usual turn
@@ -95,7 +95,8 @@ def require_span(name: str, trajectory: Trajectory, start_ns: int, end_ns: int) 
         when = "end" if late else "begin"
         raise FileError(
             f"{name}: the poses {when} {apart_s:.3f} s {'before' if late else 'after'} this sweep does; "
-            "choose sweeps that have poses, or give a longer trajectory"
+            "choose sweeps that have poses, or give a longer trajectory of the same clock (poses "
+            f"{span_text(trajectory.start_ns, trajectory.end_ns)}, sweep {span_text(start_ns, end_ns)})"
         )
 
 
