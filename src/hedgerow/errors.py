@@ -61,6 +61,15 @@ def _without_middle(text: str, longest: int) -> str:
     return text[:head] + _CUT + text[len(text) - (longest - head - len(_CUT)) :]
 
 
+def shown(value: object, most: int = 60) -> str:
+    """Show a value on one line, in at most so many characters."""
+    try:
+        text = " ".join(ascii(value).split())
+    except Exception:  # a number of more digits than Python prints, or a __repr__ of someone else's that fails
+        return f"one of type {type(value).__name__}"
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
 class HedgerowError(Exception):
     """Root of all errors that a user can mend."""
 

@@ -12,16 +12,7 @@ from typing import SupportsIndex, cast
 
 import numpy as np
 
-from hedgerow.errors import InputError
-
-
-def shown(value: object, most: int = 60) -> str:
-    """Show a value on one line, in at most so many characters."""
-    try:
-        text = " ".join(ascii(value).split())
-    except Exception:  # a number of more digits than Python prints, or a __repr__ of someone else's that fails
-        return f"one of type {type(value).__name__}"
-    return text if len(text) <= most else text[: most - 3] + "..."
+from hedgerow.errors import InputError, shown
 
 
 def require_kind(name: str, value: object, kinds: type | tuple[type, ...], wanted: str) -> None:

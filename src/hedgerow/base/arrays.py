@@ -13,8 +13,7 @@ from typing import Any, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from hedgerow.base.arguments import shown
-from hedgerow.errors import InputError
+from hedgerow.errors import InputError, shown
 
 Array = NDArray[np.float64]
 """Of any shape."""

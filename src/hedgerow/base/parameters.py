@@ -17,7 +17,7 @@ from typing import Annotated, Any, NamedTuple, Self, cast, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from hedgerow.errors import FileError, InputError, Location, ParameterError
+from hedgerow.errors import FileError, InputError, Location, ParameterError, shown
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -110,15 +110,6 @@ class StrictParameters(Parameters):
     model_config = ConfigDict(strict=True)
 
 
-def shorten(value: object) -> str:
-    """Show a value in at most 60 characters."""
-    try:
-        text = repr(value)
-    except (RecursionError, ValueError):  # lists too deep inside each other, or a number of too many digits
-        text = f"a {type(value).__name__}"
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
 def _refusal(kind: type[BaseModel], values: object, error: ValidationError, where: str) -> ParameterError:
     """Turn the first of pydantic's complaints into one sentence."""
     errors = error.errors(include_url=False)
@@ -143,9 +134,9 @@ def _refusal(kind: type[BaseModel], values: object, error: ValidationError, wher
             if "tag" in context:
                 said = f"expected one of {context['expected_tags']}, found '{context['tag']}'"
         case "model_type" | "dict_type":
-            said = f"expected a table of values by name, found {shorten(first['input'])}"
+            said = f"expected a table of values by name, found {shown(first['input'])}"
         case _:
-            said = f"{first['msg'][0].lower()}{first['msg'][1:]}, found {shorten(first['input'])}"
+            said = f"{first['msg'][0].lower()}{first['msg'][1:]}, found {shown(first['input'])}"
     more = f" ({len(errors) - 1} more)" if len(errors) > 1 else ""
     return ParameterError(location, said + more, where)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from hedgerow.cli.app import app, out, print_table
-from hedgerow.cli.options import Flag, Settings, WriteAs, parse_settings
+from hedgerow.cli.options import Flag, Settings, WriteAs, amounts, parse_settings
 
 if TYPE_CHECKING:
     from hedgerow.frames import Trajectory
@@ -100,21 +100,14 @@ def _convert(
     with progress_bar("converting", total if chosen is None else len(set(opened.sweeps.tolist()) & set(chosen))) as bar:
         done = copy(opened, target, format=write_as, sweeps=chosen, trajectory=written, progress=bar, **writing)
     sent, n_sweeps = done.written, count(done.n_sweeps, "sweep")
-    out.print(f"read {source}: {n_sweeps}, {_amounts(sent.n_beams, sent.n_returns, sent.n_misses)}")
+    out.print(f"read {source}: {n_sweeps}, {amounts(sent.n_beams, sent.n_returns, sent.n_misses)}")
     lost = sent.n_misses_left_out
-    out.print(f"wrote {target}: {n_sweeps}, {_amounts(sent.n_beams - lost, sent.n_returns, sent.n_misses - lost)}")
+    out.print(f"wrote {target}: {n_sweeps}, {amounts(sent.n_beams - lost, sent.n_returns, sent.n_misses - lost)}")
     if done.n_left_out:
         out.print(f"left out: {count(done.n_left_out, 'point')} without a finite place")
     text = recovery_text(done.metadata)
     if text:
         out.print(f"missing returns: {text}")
-
-
-def _amounts(n_beams: int, n_returns: int, n_misses: int) -> str:
-    from hedgerow.io.describe import count
-
-    misses = f"{n_misses:,} miss{'' if n_misses == 1 else 'es'}"
-    return f"{count(n_beams, 'beam')}, {count(n_returns, 'return')}, {misses}"
 
 
 def _chosen(text: str | None) -> range | None:

@@ -126,10 +126,10 @@ def parse_beam_settings(place: "Place", sub_rays: int | None, mode: str | None) 
 
 def amounts(n_beams: int, n_returns: int, n_misses: int) -> str:
     """Say how many beams, returns, and beams without a return there are."""
+    from hedgerow.io.describe import count
+
     misses = f"{n_misses:,} miss{'' if n_misses == 1 else 'es'}"
-    return (
-        f"{n_beams:,} beam{'' if n_beams == 1 else 's'}, {n_returns:,} return{'' if n_returns == 1 else 's'}, {misses}"
-    )
+    return f"{count(n_beams, 'beam')}, {count(n_returns, 'return')}, {misses}"
 
 
 def command_line() -> str:

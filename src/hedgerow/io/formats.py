@@ -11,8 +11,8 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.base.arguments import as_path, require_kind, shown
-from hedgerow.errors import FileError, MissingPackage
+from hedgerow.base.arguments import as_path, require_kind
+from hedgerow.errors import FileError, MissingPackage, shown
 
 if TYPE_CHECKING:
     from hedgerow.io.options import ReadOptions

@@ -13,8 +13,8 @@ import numpy as np
 from pydantic import ConfigDict, Field, model_validator
 
 import hedgerow
-from hedgerow.base.parameters import Finite, NotNegative, Positive, StrictParameters, shorten
-from hedgerow.errors import FileError, InputError
+from hedgerow.base.parameters import Finite, NotNegative, Positive, StrictParameters
+from hedgerow.errors import FileError, InputError, one_line, shown
 from hedgerow.io.beams.clouds import find_sensor
 from hedgerow.io.source import Settings, read_text
 from hedgerow.log import Log, require_limits
@@ -45,7 +45,7 @@ class LogNotes(StrictParameters):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if not self.sensor.isprintable():
-            raise InputError("sensor", f"holds control characters, found {shorten(self.sensor)}")
+            raise InputError("sensor", f"holds control characters, found {shown(self.sensor)}")
         require_limits(self.min_range_m, float("inf") if self.max_range_m is None else self.max_range_m)
         return self
 
@@ -76,7 +76,7 @@ class LogNotes(StrictParameters):
             return cls.parse(values, "it")
         except (InputError, ValueError, RecursionError) as error:
             reason = str(error) if isinstance(error, InputError) else "no JSON"
-            raise FileError(f"{path}: what Hedgerow noted there is damaged ({in_one_line(reason)})") from None
+            raise FileError(f"{path}: what Hedgerow noted there is damaged ({one_line(reason, _MOST_SAID)})") from None
 
 
 class HeaderNotes(LogNotes):
@@ -172,14 +172,8 @@ def to_json(values: dict[str, Any]) -> str:
         _require_shallow(values)
         return json.dumps(values, allow_nan=False)
     except (TypeError, ValueError) as error:
-        reason = in_one_line(str(error))
+        reason = one_line(str(error), _MOST_SAID)
         raise InputError("metadata", f"does not fit into JSON ({reason}); use text, finite numbers, lists") from None
-
-
-def in_one_line(text: str) -> str:
-    """Cut a text that a file may have to do with, without its control characters."""
-    line = "".join(letter if letter.isprintable() else "?" for letter in text)
-    return line if len(line) <= _MOST_SAID else line[: _MOST_SAID - 3] + "..."
 
 
 def _require_shallow(values: object) -> None:

@@ -14,8 +14,8 @@ import numpy as np
 from pydantic import ConfigDict, Field
 
 from hedgerow.base.arrays import FARTHEST_M
-from hedgerow.base.parameters import Finite, NotNegative, Parameters, Positive, shorten
-from hedgerow.errors import InputError
+from hedgerow.base.parameters import Finite, NotNegative, Parameters, Positive
+from hedgerow.errors import InputError, shown
 from hedgerow.frames import Pose, Trajectory
 from hedgerow.io.source import Settings
 from hedgerow.io.trajectory import read_trajectory
@@ -134,7 +134,7 @@ def split_options(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
     for key in given:
         if key not in both:
             listed = ", ".join(name for name in both if name not in _OLD_NAMES)
-            raise InputError(shorten(key)[1:-1], f"there is no such option; there are {listed}")
+            raise InputError(shown(key)[1:-1], f"there is no such option; there are {listed}")
     writing = {key: value for key, value in given.items() if key in WriteOptions.model_fields}
     return {key: value for key, value in given.items() if key not in writing}, writing
 
@@ -143,7 +143,7 @@ def _require_taken(kind: type[Parameters], given: dict[str, Any], taken: tuple[s
     given = {key: value for key, value in given.items() if value is not None}
     for key in given:
         if key not in kind.model_fields:
-            raise InputError(shorten(key)[1:-1], f"there is no such option; there are {', '.join(kind.model_fields)}")
+            raise InputError(shown(key)[1:-1], f"there is no such option; there are {', '.join(kind.model_fields)}")
         if key not in taken:
             raise InputError(key, f"{name} does not take this option; it takes {', '.join(taken) or 'none'}")
     return given

@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.base import arrays, rotation
-from hedgerow.base.arguments import as_path, as_positive, require_kind, shown
+from hedgerow.base.arguments import as_path, as_positive, require_kind
 from hedgerow.base.arrays import RowError
 from hedgerow.base.atomic import atomic_file
-from hedgerow.errors import FileError, InputError, warn
+from hedgerow.errors import FileError, InputError, shown, warn
 from hedgerow.frames import Trajectory, poses_from_matrices
 from hedgerow.io.source import read_text
 

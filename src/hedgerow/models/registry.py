@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from hedgerow.base.arguments import require_kind, shown
+from hedgerow.base.arguments import require_kind
 from hedgerow.base.parameters import Parameters
 from hedgerow.base.progress import ProgressSteps, StepProgress
-from hedgerow.errors import InputError
+from hedgerow.errors import InputError, shown
 from hedgerow.log import Log
 from hedgerow.models.bottomup import BottomupParameters, learn_bottomup
 from hedgerow.models.hybrid import HybridParameters, learn_hybrid

@@ -10,15 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.base.arrays import Array
+from hedgerow.base.arrays import FARTHEST_M, Array
 from hedgerow.errors import FileError, InputError
 
 Grid = tuple[Array, Array, Array]
 """(nx,) columns, (ny,) rows, (ny, nx) heights, south first [m]."""
 
 MAX_PIXELS = 50_000_000
-FARTHEST_M = 1e8
-"""Coordinates and heights beyond this are taken for damage."""
 # Tags and keys of the GeoTIFF standard (OGC 19-008), and GDAL's own for missing values.
 _SCALE, _TIE_POINT, _TRANSFORM, _KEYS, _NO_DATA = 33550, 33922, 34264, 34735, 42113
 _MODEL_TYPE, _RASTER_TYPE, _LINEAR_UNITS, _VERTICAL_UNITS = 1024, 1025, 3076, 4099

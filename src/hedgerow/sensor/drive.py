@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.base import randomness
-from hedgerow.base.arguments import as_number, as_positive, as_whole, require_kind, shown
+from hedgerow.base.arguments import as_number, as_positive, as_whole, require_kind
 from hedgerow.base.arrays import Array
-from hedgerow.errors import InputError
+from hedgerow.errors import InputError, shown
 from hedgerow.frames import Pose, Trajectory
 from hedgerow.log import Beams
 from hedgerow.sensor.scan.pattern import Pattern

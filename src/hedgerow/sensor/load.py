@@ -7,9 +7,8 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.base.arguments import shown
 from hedgerow.base.settings_file import read_toml
-from hedgerow.errors import FileError, InputError, ParameterError
+from hedgerow.errors import FileError, InputError, ParameterError, shown
 
 if TYPE_CHECKING:
     from hedgerow.sensor.config import SensorConfig

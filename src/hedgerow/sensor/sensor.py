@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 from hedgerow.base.arguments import as_path, as_positive, as_whole, require_kind
 from hedgerow.base.arrays import LAST_NS
-from hedgerow.base.parameters import shorten
-from hedgerow.errors import FileError, InputError
+from hedgerow.errors import FileError, InputError, shown
 from hedgerow.frames import Pose, Trajectory
 from hedgerow.log import Beams, Log
 from hedgerow.sensor.drive import MAX_SWEEP_NUMBER, Aim, Drive, Encoder, extent, require_on_trajectory
@@ -300,9 +299,9 @@ def _logged(name: str, said: dict[str, Any]) -> Sensor:
     """Make the sensor that a log describes: what differs from the catalogue, and the rate."""
     where, config, rate_hz = f"the log's sensor {name}", said["config"], said.get("rate_hz")
     if not isinstance(config, dict):
-        raise FileError(f"{where}: config: expected a table of values by name, found {shorten(config)}")
+        raise FileError(f"{where}: config: expected a table of values by name, found {shown(config)}")
     if not isinstance(rate_hz, (int, float)):
-        raise FileError(f"{where}: rate_hz: expected a number, found {shorten(rate_hz)}")
+        raise FileError(f"{where}: rate_hz: expected a number, found {shown(rate_hz)}")
     shipped = _named(name, None).config.model_dump() if name in catalogue_names() else {}
     return _made(check_sensor(shipped | cast("dict[str, Any]", config), where), rate_hz)
 

@@ -10,25 +10,18 @@ the size of the file, so that no reader reserves memory for rows that cannot be 
 # pyarrow's stubs leave parts of its types unknown.
 # pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hedgerow.errors import FileError, HedgerowError
+from hedgerow.errors import FileError, HedgerowError, one_line
 
 _ENDING_BYTES = 8  # length of the footer, and PAR1
 _ROWS_PER_BYTE = 1000  # a log has 18 bytes to the row; runs of equal values can be far shorter
 _ROWS_ANYWAY = 100_000
-_LONGEST_QUOTE = 60
-
-
-def quoted(value: object) -> str:
-    """Return what a file said as a sentence can hold it: in quotes, printable, and not long."""
-    text = repr(value)
-    return text if len(text) <= _LONGEST_QUOTE else f"{text[: _LONGEST_QUOTE - 4]}...{text[-1]}"
 
 
 @contextmanager
@@ -43,9 +36,7 @@ def reading(path: Path) -> Generator[None]:
     except MemoryError:  # pyarrow's is one too
         raise FileError(f"{path}: there is not enough memory to decode it; is it damaged?") from None
     except (pa.ArrowException, OSError, ValueError, KeyError, IndexError) as error:
-        reason = " ".join(str(error).split())[:120]
-        printable = "".join(each if each.isprintable() else "?" for each in reason)
-        raise FileError(f"{path}: not a Parquet file, or damaged ({printable})") from error
+        raise FileError(f"{path}: not a Parquet file, or damaged ({one_line(str(error), 120)})") from error
 
 
 def open_parquet(path: Path, content: bytes | None = None, footer: pq.FileMetaData | None = None) -> pq.ParquetFile:
@@ -83,12 +74,12 @@ def require_columns(path: Path, footer: pq.FileMetaData, types: dict[str, str]) 
     for name, kind in types.items():
         n_found = schema.names.count(name)
         if n_found == 0:
-            raise FileError(f"{path}: column '{name}' is missing (has {_listed(schema.names)})")
+            raise FileError(f"{path}: column '{name}' is missing (has {one_line(', '.join(schema.names), 160)})")
         if n_found > 1:
             raise FileError(f"{path}: column '{name}' is there {n_found} times; expected once")
         found = str(schema.field(name).type)
         if found != kind or leaves.count(name) != 1:
-            raise FileError(f"{path}: column '{name}' is {_cut(found)}, expected {kind}")
+            raise FileError(f"{path}: column '{name}' is {one_line(found, 60)}, expected {kind}")
 
 
 def group_rows_of(path: Path, footer: pq.FileMetaData, n_bytes: int) -> list[int]:
@@ -121,12 +112,3 @@ def _footer_bytes(path: Path, content: bytes | None) -> int:
         raise FileError(f"{path}: the file is empty; was its writing or copying interrupted?")
     # A length beyond the file is pyarrow's to refuse.
     return max(min(int.from_bytes(ending[:4], "little"), n_bytes), 1)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return _cut(", ".join(names), 160)
-
-
-def _cut(text: str, longest: int = _LONGEST_QUOTE) -> str:
-    printable = "".join(each if each.isprintable() else "?" for each in text[: longest + 1])
-    return printable if len(text) <= longest else f"{printable[: longest - 3]}..."

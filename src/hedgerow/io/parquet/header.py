@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import hedgerow
-from hedgerow.errors import FileError, InputError
-from hedgerow.io.parquet.guarded import quoted
+from hedgerow.errors import FileError, InputError, shown
 from hedgerow.log import Log, require_limits
 
 KEY = b"hedgerow"
@@ -58,7 +57,7 @@ class Header:
         if _FLOAT32_MAX < self.max_range_m < math.inf:
             raise InputError("max_range_m", f"expected at most {_FLOAT32_MAX:g} m, or no limit")
         if len(self.map_origin_m) != 3 or not all(math.isfinite(each) for each in self.map_origin_m):
-            raise InputError("map_origin_m", f"expected three finite numbers, found {quoted(self.map_origin_m)}")
+            raise InputError("map_origin_m", f"expected three finite numbers, found {shown(self.map_origin_m)}")
         _require_whole("returns_per_pulse", self.returns_per_pulse, 1, MAX_RETURNS)
         _require_whole("part", self.part, 0, _MAX_PARTS)
         _require_plain(self.metadata)
@@ -113,11 +112,11 @@ class Header:
                 raise InputError(name, "missing")
         for name in content:
             if name not in (*names, "seed", "format"):
-                raise InputError(quoted(name), "unknown")
+                raise InputError(shown(name), "unknown")
         entries = {name: content[name] for name in names}
         for name, kind, expected in (("metadata", dict, "a mapping"), ("map_origin_m", list, "three finite numbers")):
             if not isinstance(entries[name], kind):
-                raise InputError(name, f"expected {expected}, found {quoted(entries[name])}")
+                raise InputError(name, f"expected {expected}, found {shown(entries[name])}")
         if content["seed"] is not None:
             entries["metadata"] = entries["metadata"] | {"seed": content["seed"]}
         if entries["max_range_m"] is None:
@@ -142,14 +141,14 @@ def _parsed(text: bytes) -> dict[str, Any]:
     except ValueError as error:
         raise InputError("text", f"is no JSON: {error}") from None
     if not isinstance(content, dict):
-        raise InputError("text", f"expected a mapping, found {quoted(content)}")
+        raise InputError("text", f"expected a mapping, found {shown(content)}")
     return cast("dict[str, Any]", content)
 
 
 def _require_format(path: Path, content: Mapping[str, Any]) -> None:
     written_as = content.get("format")
     if type(written_as) is not int or written_as < 1:
-        raise InputError("format", f"expected a whole number from 1, found {quoted(written_as)}")
+        raise InputError("format", f"expected a whole number from 1, found {shown(written_as)}")
     if written_as > FORMAT:
         raise FileError(
             f"{path}: log format {written_as}, written by Hedgerow {str(content.get('hedgerow'))[:20]}, is newer than "
@@ -172,18 +171,18 @@ def _finite(digits: str) -> float:
 
 def _require_text(name: str, value: object) -> None:
     if not isinstance(value, str) or len(value) > _MAX_TEXT or not value.isprintable():
-        raise InputError(name, f"expected a line of at most {_MAX_TEXT} characters, found {quoted(value)}")
+        raise InputError(name, f"expected a line of at most {_MAX_TEXT} characters, found {shown(value)}")
 
 
 def _require_number(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InputError(name, f"expected a number, found {quoted(value)}")
+        raise InputError(name, f"expected a number, found {shown(value)}")
     return float(value)
 
 
 def _require_whole(name: str, value: object, low: int, high: int) -> None:
     if type(value) is not int or not low <= value <= high:
-        raise InputError(name, f"expected a whole number from {low} to {high}, found {quoted(value)}")
+        raise InputError(name, f"expected a whole number from {low} to {high}, found {shown(value)}")
 
 
 def _require_plain(metadata: dict[str, Any]) -> None:
@@ -199,4 +198,4 @@ def _require_plain(metadata: dict[str, Any]) -> None:
         elif isinstance(value, list | tuple):
             left += [(depth + 1, entry) for entry in cast("list[object]", value)]
         elif isinstance(value, str) and not value.isascii() and any("\ud800" <= each <= "\udfff" for each in value):
-            raise InputError("metadata", f"holds text that is no Unicode, {quoted(value)}")
+            raise InputError("metadata", f"holds text that is no Unicode, {shown(value)}")

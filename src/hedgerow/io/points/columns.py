@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 from hedgerow.base import arrays
 from hedgerow.base.arrays import Numbers
 from hedgerow.base.atomic import atomic_file
-from hedgerow.errors import FileError, InputError
+from hedgerow.errors import FileError, InputError, one_line
 from hedgerow.frames import Trajectory
-from hedgerow.io.notes import HeaderNotes, in_one_line, to_json, values_of
+from hedgerow.io.notes import HeaderNotes, to_json, values_of
 from hedgerow.io.options import ReadOptions
 from hedgerow.io.source import LogSink, Settings, SweepSource, pulse_ids, require_memory, require_same_settings
 from hedgerow.log import MISSING, Beams, Log, Returns
@@ -121,7 +121,7 @@ def rename_columns(columns: Columns, path: object, *, every: bool = False) -> Co
     }
     for axis in "xyz":
         if axis not in found:
-            raise FileError(f"{path}: field '{axis}' is missing (has {in_one_line(', '.join(columns)) or 'none'})")
+            raise FileError(f"{path}: field '{axis}' is missing (has {one_line(', '.join(columns), 100) or 'none'})")
     kept = {name: np.asarray(column) for name, column in found.items() if name in TYPES}
     n = len(kept["x"])
     for name, column in kept.items():

@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.errors import FileError
+from hedgerow.errors import FileError, one_line
 from hedgerow.frames import Pose, Trajectory
 from hedgerow.io.beams.motion import times_of
 from hedgerow.io.beams.organised import PointGrid, organised_source
 from hedgerow.io.formats import require_package
-from hedgerow.io.notes import in_one_line
 from hedgerow.io.options import ReadOptions
 from hedgerow.io.points.columns import (
     LOADING_FACTOR,
@@ -165,7 +164,7 @@ def _checked_header(path: Path) -> _Header:
     except KeyError as error:
         raise FileError(f"{path}: not a PCD file, or damaged (no line {error.args[0]} in its header)") from None
     except (IndexError, ValueError) as error:
-        raise FileError(f"{path}: not a PCD file, or damaged ({in_one_line(str(error))})") from None
+        raise FileError(f"{path}: not a PCD file, or damaged ({one_line(str(error), 100)})") from None
     _require_held(path, encoding, offset, row_bytes, n_points)
     if height < 1 or height * width != n_points:
         height, width = 1, n_points
@@ -186,7 +185,7 @@ def _header_words(path: Path, head: bytes) -> tuple[dict[str, list[str]], str | 
         if not name or name.startswith("#"):
             continue
         if name not in _LINES or name in words:  # pypcd4 takes the last of two, others the first
-            raise FileError(f"{path}: not a PCD file, or damaged ({in_one_line(name[:40])!r} in its header)")
+            raise FileError(f"{path}: not a PCD file, or damaged ({name[:40]!r} in its header)")
         words[name] = rest
         if name == "DATA":
             break

@@ -8,7 +8,6 @@
 `WorldFile` reads the first two alone; tiles are then read one by one or all at once.
 """
 
-import tomllib
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -20,9 +19,9 @@ import tomli_w
 
 import hedgerow
 from hedgerow.base.atomic import atomic_folder
-from hedgerow.errors import FileError, InputError
-from hedgerow.io.describe import bytes_of, count, extent_text, position_text, shown, size_text
-from hedgerow.io.parquet.guarded import quoted
+from hedgerow.base.settings_file import read_toml
+from hedgerow.errors import FileError, InputError, one_line, shown
+from hedgerow.io.describe import bytes_of, count, extent_text, position_text, size_text
 from hedgerow.world.check import TABLES, check_table, no_rows
 from hedgerow.world.elements import Elements
 from hedgerow.world.store.encoded import decode, encode, require_whole
@@ -36,7 +35,6 @@ from hedgerow.world.world import WorldSize
 FORMAT = 2
 """Raised by one when older readers would misread the folder. 1 had one label per triangle and Gaussian."""
 _TOML, _TILES = "world.toml", "tiles.parquet"
-_MAX_TOML_BYTES = 4_000_000
 _LONGEST_CHOICE = 40  # of the names of laws and picks
 _SECTIONS = ("size", "tables")
 _NOISE = {"sigma0_m": float, "sigma_a_m": float, "max_incidence_rad": float, "sigma_per_m": float}
@@ -97,11 +95,11 @@ class WorldFile:
             counts = typed("size.", size, {"parameters": int, "bytes": int})
             for name, number in counts.items():
                 if not 0 <= number < 2**63:
-                    raise InputError(f"size.{name}", f"expected 0 to {2**63 - 1}, found {quoted(number)}")
+                    raise InputError(f"size.{name}", f"expected 0 to {2**63 - 1}, found {shown(number)}")
             self.header = WorldHeader.from_content(content)
             self._empty = {name: settings_from(name, tables.pop(name)) for name in TABLES if name in tables}
             for name in tables:
-                raise InputError(f"tables.{quoted(name)[1:-1]}", f"unknown table; expected {', '.join(TABLES)}")
+                raise InputError(f"tables.{shown(name)[1:-1]}", f"unknown table; expected {', '.join(TABLES)}")
         except InputError as error:
             raise FileError(f"{toml}: {error}") from error
         self.tiles = read_tiles(self.path / _TILES, crc32)
@@ -116,7 +114,7 @@ class WorldFile:
             found[name] = int(self.tiles.n[self.tiles.table == number].sum())
             said = self._empty[name][1] if name in self._empty else 0
             if found[name] != said:
-                differ = f"says {quoted(said)} {name}, but {_TILES} lists {found[name]}"
+                differ = f"says {shown(said)} {name}, but {_TILES} lists {found[name]}"
                 raise FileError(f"{self.path / _TOML}: {differ}; was one exchanged?")
         return {name: found[name] for name in self._empty}
 
@@ -194,35 +192,21 @@ def _read_toml(path: Path, toml: Path) -> dict[str, Any]:
         raise FileError(f"{path}: no such folder")
     if not toml.is_file():
         raise FileError(f"{path}: no world, {_TOML} is missing; expected a folder that Hedgerow saved a world to")
-    content = _parse_toml(toml)
+    content = read_toml(toml, "world")
     written_as = content.get("format")
     if type(written_as) is not int or written_as < 1:
-        found = quoted(written_as)
+        found = shown(written_as)
         raise FileError(f"{toml}: format: expected a whole number, found {found}; is this a Hedgerow world?")
     if written_as > FORMAT:
         written_by = f"written by Hedgerow {str(content.get('hedgerow'))[:20]}"
         raise FileError(
-            f"{toml}: world format {quoted(written_as)}, {written_by}, is newer than the {FORMAT} that Hedgerow "
+            f"{toml}: world format {shown(written_as)}, {written_by}, is newer than the {FORMAT} that Hedgerow "
             f"{hedgerow.__version__} reads; upgrade with: pip install -U hedgerow"
         )
     for name in ("hedgerow", "tiles_crc32"):
         if name not in content:
             raise FileError(f"{toml}: {name}: missing")
     return content
-
-
-def _parse_toml(toml: Path) -> dict[str, Any]:
-    try:
-        with toml.open("rb") as file:
-            text = file.read(_MAX_TOML_BYTES + 1)
-        if len(text) > _MAX_TOML_BYTES:
-            raise FileError(f"{toml}: is larger than {_MAX_TOML_BYTES // 1_000_000} MB, and no list of settings")
-        return tomllib.loads(text.decode("utf-8"))
-    except RecursionError:
-        raise FileError(f"{toml}: cannot be read: lists or sections lie too deep inside each other") from None
-    except (OSError, ValueError) as error:  # also what is no UTF-8, no TOML, or a number of thousands of digits
-        reason = " ".join(str(error).split())[:120]
-        raise FileError(f"{toml}: cannot be read ({reason})") from error
 
 
 def settings_of(table: Elements) -> dict[str, Any]:
@@ -241,7 +225,7 @@ def settings_from(name: str, content: Any) -> tuple[Elements, int]:
     """
     where = f"tables.{name}"
     if not isinstance(content, Mapping):
-        raise InputError(where, f"expected a section, found {quoted(content)}")
+        raise InputError(where, f"expected a section, found {shown(content)}")
     columns: dict[str, Any] = dict(no_rows(name))
     like = TABLES[name](**columns)
     types: dict[str, type] = {each: type(value) for each, value in settings_of(like).items()}
@@ -249,7 +233,7 @@ def settings_from(name: str, content: Any) -> tuple[Elements, int]:
     n = entries.pop("n")
     for each, value in entries.items():
         if isinstance(value, str) and len(value) > _LONGEST_CHOICE:
-            raise InputError(f"{where}.{each}", f"there is no {quoted(value)}")
+            raise InputError(f"{where}.{each}", f"there is no {shown(value)}")
     if "noise" in entries:
         entries["noise"] = SurfaceNoise(**typed(f"{where}.noise.", _ADDED | entries["noise"], _NOISE))
     return check_table(TABLES[name](**columns, **entries)), n
@@ -273,12 +257,12 @@ def describe_world(path: str | Path) -> dict[str, str]:
     file.require_whole()
     header, origin = file.header, file.header.provenance
     elements = [count(number, _NOUNS[name]) for name, number in file.size.tables.items()]
-    source = [shown(text) for text in (origin.log, origin.sensor) if text]
+    source = [one_line(text) for text in (origin.log, origin.sensor) if text]
     beams = [count(origin.n_beams, "beam")] if origin.n_beams else []
     extent = extent_text(file.tiles.low_m, file.tiles.high_m) if len(file.tiles) else "none"
     return {
         "File": f"{path}, world in {count(len(file.tiles), 'tile')}, {size_text(bytes_of(file.path))}",
-        "Model": shown(header.kind),
+        "Model": one_line(header.kind),
         "Elements": ", ".join(elements) or "none",
         "Size": f"{count(file.size.parameters, 'parameter')}, {size_text(file.size.bytes)} in memory",
         "Learned from": ", ".join(beams + source) or "unknown",
@@ -286,5 +270,5 @@ def describe_world(path: str | Path) -> dict[str, str]:
         "Extent": extent,
         "Map origin": position_text(header.map_origin_m),
         "Settings": f"of the learner in {file.path / 'world.toml'}",
-        "Written by": f"Hedgerow {shown(file.written_by)}",
+        "Written by": f"Hedgerow {one_line(file.written_by)}",
     }
