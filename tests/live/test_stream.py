@@ -200,9 +200,8 @@ def test_a_busy_port_and_an_absent_package_are_told_before_the_scene_is_built(
     port = server.url.rpartition(":")[2]
     with pytest.raises(SocketError, match=f"127.0.0.1:{port}: cannot listen there"):
         app([*words, str(scene), "--port", port], exit_on_error=False, print_error=False)
-    monkeypatch.setitem(sys.modules, "foxglove", None)
-    monkeypatch.setitem(sys.modules, "foxglove.websocket", None)
-    with pytest.raises(hr.MissingPackage, match="needs the package foxglove,"):
+    monkeypatch.setitem(sys.modules, "websockets", None)
+    with pytest.raises(hr.MissingPackage, match="needs the package websockets,"):
         app([*words, str(scene), "--port", "0"], exit_on_error=False, print_error=False)
 
 
