@@ -31,7 +31,9 @@ HALF = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\n"
 def wall():
     points = np.stack(np.meshgrid([8.0], np.linspace(-6, 6, 60), np.linspace(-2, 4, 30)), axis=-1).reshape(-1, 3)
     stop = np.full(len(points), 0.4, np.float32)
-    return LearnedWorld(Gaussians.plain(points, np.tile(np.eye(3) * 0.01, (len(points), 1, 1)), stop=stop), kind="voxel")
+    return LearnedWorld(
+        Gaussians.plain(points, np.tile(np.eye(3) * 0.01, (len(points), 1, 1)), stop=stop), kind="voxel"
+    )
 
 
 def serve():
@@ -66,7 +68,9 @@ def flood(url):
 def started(*words):
     """A process of this file; its first line, or what it says at the end."""
     command = [sys.executable, __file__, *words]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent)
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent
+    )
     try:
         yield process
     finally:

@@ -18,17 +18,21 @@ from sessions import fan, session_of, wall_world
 import hedgerow as hr
 from hedgerow.errors import HedgerowError, InputError, MissingPackage
 from hedgerow.view.web.frame import Choice
-from hedgerow.view.web.server import start_server, stop_server, url_of
+from hedgerow.view.web.server import WebServer
 
 pytest.importorskip("viser", reason="viser is not installed: pip install 'hedgerow[view]'")
 COMMAND = [sys.executable, "-c", "from hedgerow.cli import main; main()", "view"]
 
 
 @pytest.fixture
-def server():
-    started = start_server(port=0)
-    yield started
-    stop_server(started)
+def web():
+    with WebServer(port=0) as started:
+        yield started
+
+
+@pytest.fixture
+def server(web):
+    return web.viser
 
 
 @pytest.fixture
@@ -45,14 +49,14 @@ def refused(*words):
     return done.stderr
 
 
-def test_the_server_answers_on_loopback_and_nowhere_else(server):
-    with urllib.request.urlopen(url_of(server), timeout=20) as page:
+def test_the_server_answers_on_loopback_and_nowhere_else(web):
+    with urllib.request.urlopen(web.url, timeout=20) as page:
         assert page.status == 200
         assert b"<html" in page.read().lower()
-    assert server.get_host() == "127.0.0.1"
+    assert web.viser.get_host() == "127.0.0.1"
     if sys.platform == "linux":  # the whole of 127/8 is this machine: a server on 0.0.0.0 would answer here
         with pytest.raises(ConnectionRefusedError):
-            socket.create_connection(("127.0.0.2", server.get_port()), timeout=5)
+            socket.create_connection(("127.0.0.2", web.port), timeout=5)
 
 
 def test_a_port_that_is_taken_is_refused_in_one_sentence(log_file):
@@ -66,9 +70,9 @@ def test_a_port_that_is_taken_is_refused_in_one_sentence(log_file):
 
 def test_an_address_of_another_machine_and_a_port_that_cannot_be_are_refused():
     with pytest.raises(InputError, match=r"--host 192\.0\.2\.1: not an address of this machine"):
-        start_server("192.0.2.1", 0)
+        WebServer("192.0.2.1", 0)
     with pytest.raises(InputError, match="--port 70000"):
-        start_server(port=70000)
+        WebServer(port=70000)
 
 
 def test_wrong_paths_and_options_are_refused_in_one_sentence(tmp_path, log_file):
@@ -106,7 +110,7 @@ def test_a_taken_port_is_told_before_anything_slow(log_file, monkeypatch):
 def test_a_missing_package_is_named_with_its_pip_line(monkeypatch):
     monkeypatch.setitem(sys.modules, "viser", None)
     with pytest.raises(MissingPackage, match=r"pip install 'hedgerow\[view\]'"):
-        start_server(port=0)
+        WebServer(port=0)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")

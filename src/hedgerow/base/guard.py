@@ -102,7 +102,8 @@ class Guard(AbstractContextManager["Guard"]):
         Args:
             listener: a socket that listens; it belongs to the guard from now on.
             access: who may come in.
-            serve: takes a connection; when it returns, or the guard is closed, the connection is closed.
+            serve: takes a connection; when it returns, or the guard is closed, the connection is closed. It may raise
+                Refusal before it has written anything.
             finish: is awaited before the connections are closed, for some seconds at most.
             say: takes a line when a page is refused, once for each. Default: nobody.
         """
@@ -173,6 +174,9 @@ class Guard(AbstractContextManager["Guard"]):
                     await self._serve(visit)
                 finally:
                     self._clients[machine] -= 1
+        except Refusal as refusal:
+            with suppress(OSError, asyncio.CancelledError):
+                await _answer(reader, writer, refusal.status, refusal.sentence)
         except (OSError, asyncio.CancelledError):
             pass  # gone, or dropped
         except Exception:
