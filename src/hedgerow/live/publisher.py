@@ -153,7 +153,7 @@ class Publisher(AbstractContextManager["Publisher"]):
             _ros_channel(_TRANSFORMS, TRANSFORMS, TF_MESSAGE),
         ]
         if receive is not None:
-            self._channels.append(Channel(_ANSWERS, ANSWERS, "json"))
+            self._channels.append(Channel(_ANSWERS, ANSWERS, "json", "hedgerow/Answer", "jsonschema"))
         self._receive, self._gone = receive, gone
         self._server_info: dict[str, Any] = {
             "op": "serverInfo",

@@ -57,20 +57,20 @@ class Channel:
     number: int
     topic: str
     encoding: str
-    schema_name: str = ""
-    schema_encoding: str = ""
+    schema_name: str
+    schema_encoding: str
     schema: str = ""
 
     def advertisement(self) -> dict[str, Any]:
         """Return the entry that tells a client of it."""
-        entry = {
+        return {
             "id": self.number,
             "topic": self.topic,
             "encoding": self.encoding,
             "schemaName": self.schema_name,
+            "schemaEncoding": self.schema_encoding,
             "schema": self.schema,
         }
-        return entry | ({"schemaEncoding": self.schema_encoding} if self.schema_encoding else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,35 +93,44 @@ Receive = Callable[[ClientMessage], None]
 
 
 class Outbox:
-    """Frames that wait to be sent. When there are too many, the oldest has to go."""
+    """Frames that wait to be sent, control messages before data. When there are too many, the oldest has to go."""
 
     def __init__(self, max_messages: int = BACKLOG, max_bytes: int = BACKLOG_BYTES) -> None:
         """Start empty."""
         self._max_messages, self._max_bytes = max_messages, max_bytes
-        self._frames = deque[tuple[bytes, bytes]]()
+        self._orders = deque[tuple[bytes, bytes]](maxlen=max_messages)
+        self._data = deque[tuple[bytes, bytes]]()
         self._bytes = 0
         self._changed = asyncio.Event()
         self._closed = False
         self.n_lost = 0
-        """Frames that had to go since this was last set to 0."""
+        """Frames of data that had to go since this was last set to 0."""
 
-    def put(self, head: bytes, payload: bytes) -> None:
-        """Add a frame; its payload is not copied."""
-        self._frames.append((head, payload))
+    def put_order(self, payload: bytes) -> None:
+        """Add a control message."""
+        self._orders.append((_frame_head(_TEXT_FRAME, len(payload)), payload))
+        self._changed.set()
+
+    def put(self, head: bytes, payload: bytes = b"") -> None:
+        """Add data: some bytes before the payload, which is not copied."""
+        head = _frame_head(_BINARY_FRAME, len(head) + len(payload)) + head
+        self._data.append((head, payload))
         self._bytes += len(payload)
-        while len(self._frames) > 1 and (len(self._frames) > self._max_messages or self._bytes > self._max_bytes):
-            self._bytes -= len(self._frames.popleft()[1])
+        while len(self._data) > 1 and (len(self._data) > self._max_messages or self._bytes > self._max_bytes):
+            self._bytes -= len(self._data.popleft()[1])
             self.n_lost += 1
         self._changed.set()
 
     async def take(self) -> tuple[bytes, bytes] | None:
-        """Wait for a frame; None when all are sent and no more will come."""
-        while not self._frames:
+        """Wait for a frame, in two parts; None when all are sent and no more will come."""
+        while not self._orders and not self._data:
             if self._closed:
                 return None
             self._changed.clear()
             await self._changed.wait()
-        head, payload = self._frames.popleft()
+        if self._orders:
+            return self._orders.popleft()
+        head, payload = self._data.popleft()
         self._bytes -= len(payload)
         return head, payload
 
@@ -189,13 +198,11 @@ class Session:
         """Send a message of a channel, if the client listens to it."""
         number = self._subscriptions.get(channel)
         if number is not None:
-            head = struct.pack("<BIQ", _DATA, number, log_time_ns)
-            self._outbox.put(_frame_head(_BINARY_FRAME, len(head) + len(payload)) + head, payload)
+            self._outbox.put(struct.pack("<BIQ", _DATA, number, log_time_ns), payload)
 
     def send_time(self, time_ns: int) -> None:
         """Send what time it is."""
-        payload = struct.pack("<BQ", _TIME, time_ns)
-        self._outbox.put(_frame_head(_BINARY_FRAME, len(payload)), payload)
+        self._outbox.put(struct.pack("<BQ", _TIME, time_ns))
 
     def send_status(self, level: int, sentence: str, name: str = "") -> None:
         """Tell the client something; not more often than some times in a second.
@@ -224,8 +231,7 @@ class Session:
         return self._protocol.state.name == "OPEN"
 
     def _send_json(self, message: dict[str, Any]) -> None:
-        payload = json.dumps(message).encode()
-        self._outbox.put(_frame_head(_TEXT_FRAME, len(payload)), payload)
+        self._outbox.put_order(json.dumps(message).encode())
 
     def _write_protocol(self) -> None:
         """Write what the protocol itself has to say: handshake, pongs, goodbye."""
@@ -238,7 +244,8 @@ class Session:
         writer = self._visit.writer
         with suppress(OSError):  # it is gone; so will the listener find
             while (frame := await self._outbox.take()) is not None and not writer.is_closing():
-                writer.writelines(frame) if len(frame[1]) < _CHUNK else [writer.write(part) for part in frame]
+                for part in frame if len(frame[1]) > _CHUNK else (b"".join(frame),):  # large ones are not copied
+                    writer.write(part)
                 await writer.drain()
                 if self._outbox.n_lost:
                     said = f"{self._outbox.n_lost} messages were left out, the oldest: you read too slowly"
