@@ -130,6 +130,7 @@ def test_the_first_ctrl_c_asks_and_the_second_interrupts():
     assert signal.getsignal(signal.SIGINT) is before
 
 
+ENDS = [(signal.SIGINT, "interrupted", 130), (signal.SIGTERM, "told to end", 143)]  # Ctrl-C, and docker stop
 SCENE = """
 sensor = "vlp-16"
 terrain = { size_m = [60, 60] }
@@ -156,15 +157,16 @@ def started(*words, cwd):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Ctrl-C of a child process is another matter on Windows")
-def test_fire_live_ends_with_130_at_ctrl_c_and_keeps_the_whole_sweeps_of_its_record(tmp_path, scene):
+@pytest.mark.parametrize(("number", "word", "code"), ENDS)
+def test_fire_live_ends_when_told_to_and_keeps_the_whole_sweeps_of_its_record(tmp_path, scene, number, word, code):
     process, url = started("fire", scene, "--live", "--loop", "-o", "out.parquet", "--sub-rays", 1, cwd=tmp_path)
     with Client(url) as client:
         clouds = client.clouds()
         cloud = next(clouds)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
     stdout, stderr = process.communicate(timeout=60)
-    assert process.returncode == 130, stderr
-    assert stderr.endswith("hedgerow: interrupted\n") and "Traceback" not in stderr
+    assert process.returncode == code, stderr
+    assert stderr.endswith(f"hedgerow: {word}\n") and "Traceback" not in stderr
     assert "sweeps/s" in stdout and "wrote out.parquet" in stdout
     log = hr.read_log(tmp_path / "out.parquet")
     sensor = hr.Sensor.named("vlp-16")
@@ -174,7 +176,8 @@ def test_fire_live_ends_with_130_at_ctrl_c_and_keeps_the_whole_sweeps_of_its_rec
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Ctrl-C of a child process is another matter on Windows")
-def test_serve_answers_and_ends_with_130_at_ctrl_c(tmp_path, scene):
+@pytest.mark.parametrize(("number", "word", "code"), ENDS)
+def test_serve_answers_and_ends_when_told_to(tmp_path, scene, number, word, code):
     process, url = started("serve", scene, "--sensor", "vlp-16", cwd=tmp_path)
     with Client(url) as client:
         sweep = client.sweep(hr.Pose.from_xyz_rpy((0, 0, 2)))
@@ -182,10 +185,10 @@ def test_serve_answers_and_ends_with_130_at_ctrl_c(tmp_path, scene):
         ground = sweep.map_points()
         assert len(ground) > 5000
         assert np.abs(np.median(ground[:, 2])) < 0.02  # level; 3 cm of noise along rays that are nearly level too
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
     stdout, stderr = process.communicate(timeout=60)
-    assert process.returncode == 130, stderr
-    assert stderr.endswith("hedgerow: interrupted\n") and "Traceback" not in stderr
+    assert process.returncode == code, stderr
+    assert stderr.endswith(f"hedgerow: {word}\n") and "Traceback" not in stderr
     assert "answered 1 poses, refused 0; pose to sweep" in stdout
 
 

@@ -101,6 +101,23 @@ def test_the_loop_draws_all_points_again_by_itself(make):
     assert not loop.is_alive()
 
 
+def test_the_loop_goes_on_after_something_that_cannot_be_drawn(make, caplog):
+    viewer, _ = make()
+    loop = threading.Thread(target=viewer.run)
+    loop.start()
+    try:
+        viewer.choice.quantity = "no such thing"  # as a browser could say that is none
+        viewer.change("clouds")
+        until(lambda: caplog.messages)
+        viewer.choice.quantity = "height"
+        viewer.change("clouds")
+        until(lambda: viewer.idle)
+        assert loop.is_alive() and "could not draw: KeyError" in caplog.messages[0]
+    finally:
+        viewer.stop()
+        loop.join(10)
+
+
 def test_the_first_message_of_a_moving_camera_is_told_and_later_ones_are_not(make, monkeypatch):
     monkeypatch.setattr(module, "REST_AFTER_S", 100.0)
     viewer, client = make()

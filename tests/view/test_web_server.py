@@ -114,7 +114,8 @@ def test_a_missing_package_is_named_with_its_pip_line(monkeypatch):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
-def test_the_command_says_the_address_and_ctrl_c_ends_it_cleanly(log_file):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_command_says_the_address_and_ctrl_c_or_docker_stop_ends_it_cleanly(log_file, number):
     command = [*COMMAND, str(log_file), "--port", "0"]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
@@ -122,7 +123,7 @@ def test_the_command_says_the_address_and_ctrl_c_ends_it_cleanly(log_file):
         line = running.stdout.readline()
         url = line.split()[1]
         assert urllib.request.urlopen(url, timeout=20).status == 200
-        running.send_signal(signal.SIGINT)
+        running.send_signal(number)
         out, err = running.communicate(timeout=30)
     finally:
         running.kill()

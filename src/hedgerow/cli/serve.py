@@ -78,7 +78,7 @@ def serve(
             if server.n_answered + server.n_refused > said:
                 said = server.n_answered + server.n_refused
                 out.print(_summary(server))
-    raise KeyboardInterrupt  # the only way to end
+    stop.interrupt()  # the only way to end
 
 
 def _summary(server: "SweepServer") -> str:

@@ -169,7 +169,7 @@ def stream_drive(
     if output is not None:
         say(f"wrote {output}")
     if stop.asked:
-        raise KeyboardInterrupt
+        stop.interrupt()
     return log, pace
 
 
