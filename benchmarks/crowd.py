@@ -5,13 +5,13 @@ Server, flood and good client are processes of their own; conditions take turns,
 Half of the silent clients say nothing, the other half send half a handshake.
 """
 
+import os
 import socket
 import subprocess
 import sys
 import threading
 import time
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 
 import numpy as np
 from measure import Result, at_least
@@ -31,9 +31,8 @@ HALF = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\n"
 def wall():
     points = np.stack(np.meshgrid([8.0], np.linspace(-6, 6, 60), np.linspace(-2, 4, 30)), axis=-1).reshape(-1, 3)
     stop = np.full(len(points), 0.4, np.float32)
-    return LearnedWorld(
-        Gaussians.plain(points, np.tile(np.eye(3) * 0.01, (len(points), 1, 1)), stop=stop), kind="voxel"
-    )
+    covariance = np.tile(np.eye(3) * 0.01, (len(points), 1, 1))
+    return LearnedWorld(Gaussians.plain(points, covariance, stop=stop), kind="voxel")
 
 
 def serve():
@@ -45,37 +44,34 @@ def serve():
 
 def flood(url):
     """Send poses as fast as the socket takes them, and read what comes, until the standard input ends."""
-    from websockets.exceptions import ConnectionClosed
+    from websockets import Subprotocol
     from websockets.sync.client import connect
 
-    ended = threading.Event()
-    threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
-    with connect(url, subprotocols=["foxglove.sdk.v1"], compression=None, max_size=None, proxy=None) as ws:
-        threading.Thread(target=lambda: [None for _ in ws], daemon=True).start()
+    n, start_s = 0, time.monotonic()
+
+    def end():
+        sys.stdin.read()
+        print(n, time.monotonic() - start_s, flush=True)
+        os._exit(0)  # without a goodbye, which would wait behind the flood
+
+    threading.Thread(target=end).start()
+    with connect(url, subprotocols=[Subprotocol("foxglove.sdk.v1")], compression=None, max_size=None, proxy=None) as ws:
+        threading.Thread(target=lambda: [None for _ in ws]).start()
         ws.send(encode_advertisement(1, "/pose", "json", "x"))
         message = encode_message(1, b'{"id": "flood", "pose": {"position_m": [0, 0, 1]}}')
-        n, start_s = 0, time.monotonic()
-        try:
-            while not ended.is_set():
-                ws.send(message)
-                n += 1
-        except ConnectionClosed:
-            pass
-    print(n, time.monotonic() - start_s, flush=True)
+        while True:
+            ws.send(message)
+            n += 1
 
 
 @contextmanager
 def started(*words):
-    """A process of this file; its first line, or what it says at the end."""
+    """A process of this file, until the block ends."""
     command = [sys.executable, __file__, *words]
-    process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent
-    )
-    try:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
         yield process
-    finally:
         process.stdin.close()
-        process.wait(20)
 
 
 @contextmanager
@@ -92,11 +88,12 @@ def silent(url):
 
 @contextmanager
 def flooded(url, sent):
+    """A flood; how many poses it sent, and in how many seconds, is noted at its end."""
     with started("flood", url) as process:
         time.sleep(1.0)
         yield
+        assert process.stdin is not None and process.stdout is not None
         process.stdin.close()
-        process.wait(20)
         sent.append(tuple(map(float, process.stdout.read().split())))
 
 
@@ -114,6 +111,7 @@ def latencies():
     """Seconds of each sweep by condition, and how many poses the flood sent in how many seconds."""
     found, sent = {"alone": [], "silent": [], "flood": [], "both": []}, []
     with started("serve") as server:
+        assert server.stdout is not None
         url = server.stdout.readline().strip()
         for _ in range(TURNS):
             for condition, took_s in found.items():

@@ -7,7 +7,9 @@ import socket
 import struct
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,7 +30,7 @@ POSE = b'{"id": "a", "pose": {"position_m": [0, 0, 1]}}'
 
 
 @contextmanager
-def opened(url, **settings):
+def opened(url, **settings: Any) -> Iterator[Any]:
     settings = {"subprotocols": ["foxglove.sdk.v1"], "compression": None, "max_size": None, "proxy": None} | settings
     with connect(url, **settings) as ws:
         yield ws
@@ -293,7 +295,7 @@ def test_one_client_is_read_no_faster_than_allowed(monkeypatch):
 def test_what_is_announced_is_what_the_foxglove_sdk_announces():
     foxglove = pytest.importorskip("foxglove", reason="the Foxglove SDK is not installed, the reference for this")
 
-    def first_words(url):
+    def first_words(url) -> Iterator[Any]:
         with opened(url) as ws:
             info, offer = (json.loads(ws.recv(timeout=10)) for _ in range(2))
             ws.send(encode_subscription({each["id"]: each["id"] + 40 for each in offer["channels"]}))

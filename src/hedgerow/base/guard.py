@@ -125,7 +125,10 @@ class Guard(AbstractContextManager["Guard"]):
         self._started.wait()
 
     def call(self, work: Callable[[], object]) -> None:
-        """Let the loop call something soon; not at all when the guard is closed. From any thread."""
+        """Let the loop call something soon, or at once if this is its thread; not at all when the guard is closed."""
+        if threading.get_ident() == self._thread.ident:
+            work()
+            return
         with suppress(RuntimeError):  # the loop is closed
             self.loop.call_soon_threadsafe(work)
 
