@@ -14,6 +14,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.base.interrupt import InterruptGuard
 from hedgerow.cli import app
+from hedgerow.cli.server_options import make_address
 from hedgerow.errors import SocketError
 from hedgerow.live.client import Client
 from hedgerow.live.points import make_points
@@ -192,6 +193,14 @@ def test_serve_answers_and_ends_when_told_to(tmp_path, scene, number, word, code
     assert "answered 1 poses, refused 0; pose to sweep" in stdout
 
 
+def test_a_token_is_given_on_the_command_line_or_by_the_environment(monkeypatch):
+    monkeypatch.setenv("HEDGEROW_TOKEN", "from-the-environment")
+    assert make_address("127.0.0.1", 0, None, None).token == "from-the-environment"
+    assert make_address("127.0.0.1", 0, "from-the-command-line", None).token == "from-the-command-line"
+    monkeypatch.setenv("HEDGEROW_TOKEN", "")
+    assert make_address("127.0.0.1", 0, None, ["https://a.example"]).token is None
+
+
 @pytest.mark.parametrize("words", [["serve"], ["fire", "--live"]])
 def test_a_busy_port_and_an_absent_package_are_told_before_the_scene_is_built(
     tmp_path, scene, monkeypatch, server, words
@@ -232,6 +241,9 @@ def test_what_can_be_refused_without_the_scene_is(tmp_path, scene, monkeypatch, 
         (["fire", "own.toml", "-o", "a.parquet", "--loop"], "--loop: only with --live"),
         (["fire", "own.toml", "--live", "--port", "70000"], "port: expected 0 to 65535"),
         (["serve", "own.toml", "--port", "-1"], "port: expected 0 to 65535"),
+        (["serve", "own.toml", "--token", "short"], "--token: expected 16 to 200 letters"),
+        (["fire", "own.toml", "--live", "--token", "short"], "--token: expected 16 to 200 letters"),
+        (["fire", "own.toml", "--live", "--allow-origin", "*"], "--allow-origin '*': expected scheme and host"),
         (["serve", "own.toml", "--max-waiting", "0", "--port", "0"], "max_waiting: expected at least 1"),
         (["serve", "moon"], "moon: no such file or folder, nor the name of a scene"),
     ],

@@ -87,6 +87,8 @@ def test_wrong_paths_and_options_are_refused_in_one_sentence(tmp_path, log_file)
         ({"paths": [log_file], "sweep": 9}, "--sweep 9: there is no such sweep; there are 0 to 2"),
         ({"paths": [log_file], "colour": "pink"}, "--colour pink: expected one of layer"),
         ({"paths": [log_file], "accumulate": 0}, "--accumulate 0"),
+        ({"paths": [log_file], "token": "short"}, "--token: expected 16"),
+        ({"paths": [log_file], "allow_origin": ["null"]}, "--allow-origin 'null'"),
         ({"paths": [log_file], "points_moving": -1}, "--points-moving -1"),
         ({"paths": [log_file], "settings": ["static"]}, "--set static: expected NAME=VALUE"),
         ({"paths": []}, "name at least one"),
