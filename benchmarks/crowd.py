@@ -59,6 +59,8 @@ def flood(url):
         threading.Thread(target=lambda: [None for _ in ws]).start()
         ws.send(encode_advertisement(1, "/pose", "json", "x"))
         message = encode_message(1, b'{"id": "flood", "pose": {"position_m": [0, 0, 1]}}')
+        start_s = time.monotonic()
+        print("flooding", flush=True)
         while True:
             ws.send(message)
             n += 1
@@ -90,9 +92,10 @@ def silent(url):
 def flooded(url, sent):
     """A flood; how many poses it sent, and in how many seconds, is noted at its end."""
     with started("flood", url) as process:
-        time.sleep(1.0)
-        yield
         assert process.stdin is not None and process.stdout is not None
+        process.stdout.readline()
+        time.sleep(0.2)
+        yield
         process.stdin.close()
         sent.append(tuple(map(float, process.stdout.read().split())))
 

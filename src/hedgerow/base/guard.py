@@ -32,6 +32,7 @@ MAX_CLIENTS_PER_MACHINE = 32
 """Likewise, from one machine, other than this one."""
 _LINGER_S = 0.5  # who is refused has so long to read why
 _CLOSE_S = 3.0
+_RECEIVE_BYTES = 256 * 1024  # what the system keeps of a client that sends more than is read
 _MAX_SAID = 20  # pages that are told about on the terminal, each once
 
 
@@ -64,6 +65,7 @@ def listen_at(host: str, port: int) -> socket.socket:
     try:
         if os.name != "nt":  # a port that was let go of just now is free
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BYTES)  # connections inherit it
         listener.bind(where)
         listener.listen(128)
     except BaseException:
