@@ -35,6 +35,7 @@ MAX_CHANNELS = 16
 """Channels that one client may announce."""
 WARNING, ERROR = 1, 2
 """Levels of a status."""
+_BURST = 100  # messages
 _CHUNK = 4096  # bytes; few messages at a time, since other clients wait meanwhile
 _MAX_NAME = 200  # characters
 _DATA, _TIME = 1, 2
@@ -157,7 +158,7 @@ class Session:
         self._announced: dict[int, tuple[str, str, str]] = {}  # topic, encoding, schema by number
         self._outbox = Outbox()
         self._statuses = Allowance(per_s=2, burst=20)
-        self._messages = Allowance(MESSAGES_PER_S, MESSAGES_PER_S)
+        self._messages = Allowance(MESSAGES_PER_S, _BURST)
         self._bytes = Allowance(BYTES_PER_S, 2 * BYTES_PER_S)
         self._parts: list[bytes] = []  # of a message in several frames
         self._is_text = False
