@@ -166,6 +166,18 @@ def test_wrong_poses_get_one_sentence_that_only_the_asker_hears(server, client, 
         assert "error" not in json.loads(heard[13:])
 
 
+@pytest.mark.parametrize(
+    "line", [b"Sec-WebSocket-Protocol: foxglove.sdk.\xe01", b"Sec-WebSocket-Key: \xe0", b"A: b\r\n" * 200 + b"A: b"]
+)
+def test_a_handshake_that_libraries_fail_on_is_refused(server, client, quiet, line):
+    where = ("127.0.0.1", int(server.url.rpartition(":")[2]))
+    with socket.create_connection(where, timeout=10) as stranger:
+        head = b"GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        stranger.sendall(head + b"Cookie: \xe4\r\nSec-WebSocket-Version: 13\r\n" + line + b"\r\n\r\n")
+        assert stranger.recv(12) in (b"HTTP/1.1 400", b"")
+    assert len(client.sweep(HERE).points) > 1000
+
+
 def raw(url):
     """A socket after the handshake, for frames that no library would send."""
     client = socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), timeout=10)

@@ -34,6 +34,7 @@ _LINGER_S = 0.5  # who is refused has so long to read why
 _CLOSE_S = 3.0
 _RECEIVE_BYTES = 256 * 1024  # what the system keeps of a client that sends more than is read
 _MAX_SAID = 20  # pages that are told about on the terminal, each once
+_ASCII = bytes(code if code < 128 else ord("?") for code in range(256))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class Visit:
     head: Head
     """What it asks for."""
     raw: bytes
-    """Likewise, as it came."""
+    """Likewise, as it came, with ? for all that is not ASCII, which libraries fail on."""
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
 
@@ -214,7 +215,7 @@ class Guard(AbstractContextManager["Guard"]):
             self._strangers.pop(task, None)
         self._clients[machine] += 1
         self._n_visits += 1
-        return Visit(self._n_visits, head, raw, reader, writer)
+        return Visit(self._n_visits, head, raw.translate(_ASCII), reader, writer)
 
     def _require_room(self, machine: str) -> None:
         self._clients += Counter()  # forgets machines without a connection
