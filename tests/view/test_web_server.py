@@ -174,6 +174,19 @@ def test_the_panel_moves_the_cloud_and_points_are_sent_as_float32(server):
     assert viewer.choice.position == 0
 
 
+def test_values_that_a_control_does_not_offer_are_left_alone(server):
+    from hedgerow.view.web.viewer import Viewer
+
+    viewer = Viewer(server, session_of(fan(n=80, sweeps=3)), Choice())
+    controls = {each.label: each for each in server.gui._gui_input_handle_from_uuid.values()}
+    for label, value in {"by": "no such thing", "accumulate": 10**9, "at most [points]": 0, "sweeps/s": 0}.items():
+        controls[label].value = value
+    viewer.panel.path.value = False  # a last one, to know that all were seen
+    until(viewer, lambda: not viewer.drawing.path.visible)
+    assert (viewer.choice.quantity, viewer.choice.accumulate, viewer.choice.point_limit) == ("height", 1, 2_000_000)
+    assert viewer.panel.seconds_per_sweep == 0.1
+
+
 def test_switched_off_layers_vanish_and_others_are_not_sent_again(server):
     from hedgerow.view.web.viewer import Viewer
 
