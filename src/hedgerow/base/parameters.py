@@ -15,7 +15,7 @@ import difflib
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, NamedTuple, Self, cast, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from hedgerow.errors import FileError, InputError, Location, ParameterError
 
@@ -24,6 +24,24 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 """0 is none, 1 is all."""
+
+
+def _require_not_tiny(value: float) -> float:
+    if 0 < value < 1e-6:
+        raise ValueError(f"{value:g} is less than 0.000001, the least that is of use")
+    return value
+
+
+Place = Annotated[float, Field(ge=-1e8, le=1e8, allow_inf_nan=False)]
+"""A map coordinate; a hundred thousand kilometres hold those of every projection [m]."""
+Length = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False), AfterValidator(_require_not_tiny)]
+"""A length that something has: up to a thousand kilometres, from a micrometre on [m]."""
+Extent = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False), AfterValidator(_require_not_tiny)]
+"""A length that may be 0 [m]."""
+Factor = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False), AfterValidator(_require_not_tiny)]
+"""A factor of a size."""
+Degrees = Annotated[float, Field(ge=-36_000, le=36_000, allow_inf_nan=False)]
+"""An angle, up to a hundred turns either way [deg]."""
 
 
 class Row(NamedTuple):
@@ -94,7 +112,10 @@ class StrictParameters(Parameters):
 
 def shorten(value: object) -> str:
     """Show a value in at most 60 characters."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):  # lists too deep inside each other, or a number of too many digits
+        text = f"a {type(value).__name__}"
     return text if len(text) <= 60 else text[:57] + "..."
 
 

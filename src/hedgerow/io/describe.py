@@ -22,6 +22,8 @@ from hedgerow.io.source import LogSource
 from hedgerow.io.trajectory import is_kitti, stamp_text
 
 _SWEEPS_LOOKED_AT = 5
+_LONGEST_TEXT = 500
+_LONGEST_METADATA = 4000
 
 
 def describe(path: str | Path) -> dict[str, str]:
@@ -51,7 +53,14 @@ def describe(path: str | Path) -> dict[str, str]:
 def recovery_text(metadata: dict[str, Any]) -> str:
     """Say in one line how the missing returns of a log were found; empty if the log does not tell."""
     recovery: object = metadata.get("recovery")
-    return str(cast("dict[str, Any]", recovery).get("summary", "")) if isinstance(recovery, dict) else ""
+    return shown(cast("dict[str, Any]", recovery).get("summary", "")) if isinstance(recovery, dict) else ""
+
+
+def shown(value: object, longest: int = _LONGEST_TEXT) -> str:
+    """Return what a file says so that it can be printed: without what would steer a terminal, and not too long."""
+    text = str(value)
+    text = text if len(text) <= longest else f"{text[: longest - 3]}..."
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 @dataclass(slots=True)
@@ -94,7 +103,7 @@ def _describe_log(path: Path) -> dict[str, str]:
     ranges = f"{totals.near_m:.3f} to {totals.far_m:.3f} m" if totals.n_returns else "none"
     return {
         "File": _file_text(path, file),
-        "Sensor": file.sensor or "unknown",
+        "Sensor": shown(file.sensor) or "unknown",
         "Beams": of_sweeps + numbers,
         "Time": _span(totals.start_ns, totals.end_ns) if totals.n_beams else "none",
         "Returns": f"{totals.n_returns:,}{share}{per_beam}",
@@ -103,7 +112,7 @@ def _describe_log(path: Path) -> dict[str, str]:
         "Arrays": ", ".join(["range_m", *file.arrays]),
         "Map origin": position_text(file.map_origin_m),
         **origin,
-        **({"Metadata": json.dumps(metadata)} if metadata else {}),
+        **({"Metadata": shown(json.dumps(metadata), _LONGEST_METADATA)} if metadata else {}),
         **({"Written by": f"Hedgerow {file.written_by}"} if isinstance(file, LogFile) else {}),
     }
 
@@ -116,11 +125,11 @@ def _origin_lines(metadata: dict[str, Any]) -> dict[str, str]:
         said = cast("dict[str, Any]", world)
         name = said.get("scene") or said.get("path", "")
         grown = f", seed {said['seed']}" if "seed" in said else ""
-        lines["Fired at"] = " ".join(filter(None, (f"{said.get('kind', 'world')}", f"{name}{grown}")))
+        lines["Fired at"] = shown(" ".join(filter(None, (f"{said.get('kind', 'world')}", f"{name}{grown}"))))
     if isinstance(trajectory, dict):
-        lines["Trajectory"] = str(cast("dict[str, Any]", trajectory).get("source") or "given in memory")
+        lines["Trajectory"] = shown(cast("dict[str, Any]", trajectory).get("source") or "given in memory")
     if "seed" in metadata:
-        lines["Seed"] = str(metadata.pop("seed"))
+        lines["Seed"] = shown(metadata.pop("seed"))
     if "noise" in metadata:
         lines["Sensor noise"] = "added" if metadata.pop("noise") else "not added"
     for key in ("hedgerow", "sensor", "aim", "mount"):  # for programs; log.metadata has them
@@ -133,6 +142,8 @@ def _count_returns(file: LogSource) -> tuple[_Totals, int, NDArray[np.int32]]:
     totals, sweeps = _Totals(), file.sweeps
     if isinstance(file, LogFile):
         for rows in file.batches(["time_ns", "return_number", "range_m"]):
+            if not (rows["range_m"] > 0).all():
+                raise FileError(f"{file.path}: damaged: holds ranges that are not above 0 m")
             totals.add(rows["time_ns"], rows["range_m"], int(np.count_nonzero(rows["return_number"] == 1)))
         totals.n_beams = len(file)
         return totals, len(sweeps), sweeps

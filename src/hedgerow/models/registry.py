@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
+from hedgerow.base.arguments import require_kind, shown
 from hedgerow.base.parameters import Parameters
 from hedgerow.base.progress import ProgressSteps, StepProgress
 from hedgerow.errors import InputError
@@ -126,8 +127,9 @@ def learn(
         InputError: unknown model or parameter, or a log that cannot be learned from; says why.
         FileError: the log cannot be read.
     """
+    require_kind("model", model, str, f"one of {', '.join(MODELS)}")
     if model not in MODELS:
-        raise InputError("model", f"there is no {model!r}; there are {', '.join(MODELS)}")
+        raise InputError("model", f"there is no {shown(model)}; there are {', '.join(MODELS)}")
     row = MODELS[model]
     checked = row.parse(parameters)
     chunks = chunks_of(source)
