@@ -24,6 +24,7 @@ from hedgerow.cli.options import (
     parse_beam_settings,
     parse_settings,
 )
+from hedgerow.cli.server_options import AllowOrigin, Token, make_address
 
 if TYPE_CHECKING:
     from hedgerow.log import Log
@@ -56,6 +57,8 @@ def fire(
     loop: Flag = False,
     host: str = "127.0.0.1",
     port: int = 8765,
+    token: Token = None,
+    allow_origin: AllowOrigin = None,
 ) -> None:
     """Drive a lidar through a scene, or through a learned world, and write what it sees, or send it live.
 
@@ -82,13 +85,12 @@ def fire(
     loop
         with --live: begin again at the end of the trajectory, until Ctrl-C or --sweeps
     host
-        with --live: where to listen; 0.0.0.0 lets other machines in
+        with --live: where to listen; 0.0.0.0 lets other machines in, with the token in the printed address
     port
         with --live: where to listen; 0 takes a free one
     """
     from hedgerow.base.progress import step_bar
     from hedgerow.inputs import open_place
-    from hedgerow.live.publisher import Address
     from hedgerow.pulse.vegetation import VegetationSettings
     from hedgerow.simulate import simulate
     from hedgerow.view.sweep import draw_sweep
@@ -96,7 +98,7 @@ def fire(
     # Before the scene is built, which can take minutes: all that can be refused without it.
     changes, writing = _split(parse_settings(settings))
     _require_output(output, write_as, writing, picture, live, loop)
-    address = Address(host, port)
+    address = make_address(host, port, token, allow_origin)
     if live:
         address.require_free()
     scatter = None if response is None else VegetationSettings.load(response)
