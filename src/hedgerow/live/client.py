@@ -24,13 +24,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.base import rotation
-from hedgerow.base.access import LOOPBACK
 from hedgerow.errors import InputError, SocketError
 from hedgerow.frames import Pose, Trajectory
 from hedgerow.io.ros.messages import ReceivedCloud
 from hedgerow.live.publisher import ANSWERS, POINTS, PORT, POSES, ros2_messages
 from hedgerow.live.request import make_request
 from hedgerow.live.session import SUBPROTOCOLS, live_package
+from hedgerow.serving.access import LOOPBACK
 
 _MESSAGE_DATA = 1
 _POSES, _POINTS, _ANSWERS = 1, 1, 2  # our numbers for a channel and two subscriptions

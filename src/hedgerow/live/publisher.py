@@ -18,13 +18,13 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from hedgerow.base.access import FOXGLOVE_ORIGINS, LOOPBACK, Access
-from hedgerow.base.guard import Guard, Visit, listen_at, reachable_name
 from hedgerow.errors import InputError, SocketError
 from hedgerow.frames import Pose
 from hedgerow.io.ros.bag import typestore
 from hedgerow.io.ros.messages import POINT_CLOUD2, POSE_STAMPED, TF_MESSAGE, Messages
 from hedgerow.live.session import WARNING, Channel, Receive, Session, live_package
+from hedgerow.serving.access import FOXGLOVE_ORIGINS, LOOPBACK, Access
+from hedgerow.serving.guard import Guard, Visit, listen_at, reachable_name
 
 POINTS, TRANSFORMS, ANSWERS, POSES = "/points", "/tf", "/answers", "/pose"
 """Topics: three to listen to, one to publish poses on."""

@@ -16,10 +16,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
-from hedgerow.base.allowance import Allowance
-from hedgerow.base.guard import Visit, linger
 from hedgerow.errors import InputError, shown
 from hedgerow.io.formats import require_package
+from hedgerow.serving.allowance import Allowance
+from hedgerow.serving.guard import Visit, linger
 
 SUBPROTOCOLS = ("foxglove.sdk.v1", "foxglove.websocket.v1")
 BACKLOG = 32

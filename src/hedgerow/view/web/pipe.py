@@ -4,9 +4,9 @@
 import asyncio
 from contextlib import suppress
 
-from hedgerow.base.access import LOOPBACK, Refusal
-from hedgerow.base.allowance import Allowance, FrameCounter, OversizedFrame
-from hedgerow.base.guard import Visit
+from hedgerow.serving.access import LOOPBACK, Refusal
+from hedgerow.serving.allowance import Allowance, FrameCounter, OversizedFrame
+from hedgerow.serving.guard import Visit
 
 MESSAGES_PER_S, BYTES_PER_S = 1000, 32 << 20
 """What is read from one browser; what is more waits in its own socket."""

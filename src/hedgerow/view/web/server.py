@@ -18,9 +18,9 @@ from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.base.access import LOOPBACK, Access
-from hedgerow.base.guard import Guard, listen_at, reachable_name
 from hedgerow.errors import HedgerowError, InputError, MissingPackage
+from hedgerow.serving.access import LOOPBACK, Access
+from hedgerow.serving.guard import Guard, listen_at, reachable_name
 from hedgerow.view.web.pipe import Pipe
 
 if TYPE_CHECKING:

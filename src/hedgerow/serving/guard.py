@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from types import TracebackType
 
-from hedgerow.base.access import LOOPBACK, Access, Head, Refusal, is_loopback, parse_head
+from hedgerow.serving.access import LOOPBACK, Access, Head, Refusal, is_loopback, parse_head
 
 HANDSHAKE_S = 5.0
 """So long a client has to say what it wants [s]."""

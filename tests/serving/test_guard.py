@@ -7,10 +7,10 @@ from contextlib import ExitStack, suppress
 
 import pytest
 
-from hedgerow.base import guard as module
-from hedgerow.base.access import Access
-from hedgerow.base.allowance import Allowance, FrameCounter, OversizedFrame
-from hedgerow.base.guard import Guard, listen_at, reachable_name
+from hedgerow.serving import guard as module
+from hedgerow.serving.access import Access
+from hedgerow.serving.allowance import Allowance, FrameCounter, OversizedFrame
+from hedgerow.serving.guard import Guard, listen_at, reachable_name
 
 TOKEN = "correct-horse-battery"
 

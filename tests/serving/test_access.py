@@ -3,8 +3,8 @@
 
 import pytest
 
-from hedgerow.base.access import FOXGLOVE_ORIGINS, Access, Head, Refusal, parse_head, parse_origin
 from hedgerow.errors import InputError
+from hedgerow.serving.access import FOXGLOVE_ORIGINS, Access, Head, Refusal, parse_head, parse_origin
 
 TOKEN = "correct-horse-battery"
 
