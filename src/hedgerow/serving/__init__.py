@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every server of ours stands behind: who may connect (`access`), the front door (`guard`), how much one may send."""
+"""What every server stands behind: who may connect (`access`), the front door (`guard`), how much one may send."""
