@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from hedgerow.base.figure import write_figure
 from hedgerow.errors import InputError
 from hedgerow.log import Log, Returns
 from hedgerow.metrics import Comparison
@@ -127,13 +128,7 @@ def _picture(draw: Callable[[float], Any | None], kind: str, caption: str) -> Pi
 
 def _embedded(figure: Any, kind: str, width_in: float) -> str:
     buffer = io.BytesIO()
-    # Without a date the same data gives the same file.
-    settings = {
-        "svg": {"metadata": {"Date": None}},
-        "png": {"metadata": {"Software": None}},
-        "jpg": {"pil_kwargs": {"quality": 88}},  # scattered points: a third of the bytes of png
-    }
-    figure.savefig(buffer, format=kind, dpi=_WIDTH_PX[width_in] / width_in, **settings[kind])
+    write_figure(figure, buffer, kind, _WIDTH_PX[width_in] / width_in)
     mime = {"png": "image/png", "svg": "image/svg+xml", "jpg": "image/jpeg"}[kind]
     return f"data:{mime};base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}"
 
