@@ -86,7 +86,7 @@ def test_newer_format(path):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("format = 2", "format = ", r"world.toml: cannot be read .*line 1"),
+        ("format = 2", "format = ", r"world.toml: not valid TOML: .*line 1"),
         ("format = 2", 'format = "one"', "format: expected a whole number"),
         ("format = 2\n", "", "format: expected a whole number, found None"),
         ('kind = "test"', 'kind = "No Name"', "kind: expected lower-case"),
