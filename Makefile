@@ -3,7 +3,7 @@
 # python3: make PYTHON=python3.12 test
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow bench wheel asan lint format clean
+.PHONY: help demo test test-slow bench wheel asan fuzz lint format clean
 python := .venv/bin/python
 
 help: ## list the targets
@@ -38,6 +38,11 @@ wheel: ## a self-contained wheel in dist/, tested in an empty environment
 asan: ## the tests of the native core under AddressSanitizer
 	@tools/setup.sh test
 	@tools/asan.sh
+
+MINUTES ?= 10
+fuzz: ## every reader against damaged files, for MINUTES=10; keeps what it finds
+	@tools/setup.sh test fuzz
+	$(python) tools/fuzz.py --minutes $(MINUTES)
 
 format: ## rewrite the code in the project's format
 	@tools/setup.sh lint

@@ -14,9 +14,15 @@ import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fuzzing.campaign import Campaign
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "tests" / "data" / "fuzz"
+_LEAST_GUIDED_S = 10.0
+_SHRINK_ALL_S = 120.0
 # Memory is limited by address space, so nothing may reserve more of that than it uses.
 _ENVIRONMENT = {
     "ARROW_DEFAULT_MEMORY_POOL": "system",
@@ -82,40 +88,72 @@ def _fuzz(given: argparse.Namespace, folder: Path) -> int:
     campaign = Campaign(kinds, prepare(kinds, folder), given.seed)
     if given.json:
         campaign.resume(given.json)
+    campaign.batch_s = min(max(60 * given.minutes * given.jobs / len(kinds) / 2, 1), 20)
     print(f"{len(kinds)} kinds, seed {given.seed}, {given.jobs} processes", flush=True)
     end_s = now_s() + 60 * given.minutes * (1 - given.guided)
-    most = None if given.count is None else round(given.count * (1 - given.guided))
-    campaign.run(
-        given.jobs,
-        folder,
-        lambda run: run.n_inputs >= most if most is not None else now_s() > end_s,
-        lambda line: print(line, flush=True),
-    )
+    count, alone = given.count, 1 - given.guided
+
+    def run(enough: int | None) -> None:
+        campaign.run(
+            given.jobs,
+            folder,
+            lambda so_far: now_s() > end_s if enough is None else so_far.n_inputs >= enough,
+            lambda line: print(line, flush=True),
+        )
+
+    run(None if count is None else round(count * alone))
     if given.guided > 0:
-        _guide(given, campaign, folder)
+        seconds = 60 * given.minutes * given.guided
+        if count is not None:
+            seconds = (now_s() - campaign.start_s) * given.guided / alone
+        _guide(given, campaign, max(seconds, _LEAST_GUIDED_S), folder)
+    if count is not None:
+        run(count)
     _keep(given, campaign, folder)
     print(campaign.table())
     print(campaign.findings() or "no findings")
-    if given.json:
-        given.json.write_text(json.dumps(campaign.totals(), indent=1), encoding="utf-8")
     return int(bool(campaign.found))
 
 
-def _guide(given, campaign, folder: Path) -> None:
-    """To come."""
+def _guide(given: argparse.Namespace, campaign: "Campaign", seconds: float, folder: Path) -> None:
+    """Let Atheris choose inputs for the rest of the time, the kinds dealt out to as many processes."""
+    from fuzzing import guided
+
+    if not guided.is_there():
+        print("Atheris is not installed (it has wheels for x86-64 Linux): inputs chosen by coverage are left out")
+        return
+    folders = [folder / f"guided{job}" for job in range(given.jobs)]
+    shares = [[kind.name for kind in campaign.kinds[job :: given.jobs]] for job in range(given.jobs)]
+    pairs = [pair for pair in zip(shares, folders, strict=True) if pair[0]]
+    print(f"Atheris for {seconds:.0f} s", flush=True)
+    for process in [guided.start(share, seconds, given.seed, place) for share, place in pairs]:
+        process.wait()
+    by_name = {kind.name: kind for kind in campaign.kinds}
+    for _, place in pairs:
+        for name, batch in guided.results(place):
+            campaign.count(by_name[name], batch)
+            campaign.guided[name] = campaign.guided.get(name, 0) + batch.n_done
+    print(campaign.line(), flush=True)
 
 
-def _keep(given: argparse.Namespace, campaign, folder: Path) -> None:
-    """Make what was found smaller, and keep it."""
+def _keep(given: argparse.Namespace, campaign: "Campaign", folder: Path) -> None:
+    """Make what was found smaller, and keep it; first as it is, should that be interrupted."""
     from fuzzing.kinds import BY_NAME
-    from fuzzing.reproducers import keep, shrink
+    from fuzzing.reproducers import SHRINK_S, keep, shrink
 
-    for entry in campaign.found.values():
-        kind, finding = BY_NAME[entry.hit.kind], entry.hit.finding
-        seed, changes = campaign.seeds[kind.name], campaign.changes_of(entry.hit)
-        smaller = shrink(kind, seed, changes, finding, folder / "shrink")
-        path = keep(kind, seed, changes if smaller is None else smaller, finding, given.keep)
-        entry.kept = f"kept as {path}" + (" (it did not show again by itself)" if smaller is None else "")
+    for is_shrunk in (False, True):
+        for entry in campaign.found.values():
+            kind, finding = BY_NAME[entry.hit.kind], entry.hit.finding
+            seed, changes = campaign.seeds[kind.name], campaign.changes_of(entry.hit)
+            note = ""
+            if is_shrunk:
+                limit_s = min(SHRINK_S, _SHRINK_ALL_S / len(campaign.found))
+                smaller = shrink(kind, seed, changes, finding, folder / "shrink", limit_s)
+                note = " (it did not show again by itself)" if smaller is None else ""
+                changes = changes if smaller is None else smaller
+            entry.kept = str(keep(kind, seed, changes, finding, given.keep)) + note
+        if given.json:
+            given.json.write_text(json.dumps(campaign.totals(), indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ A layout lists fields as (offset, width in bytes, byte order). Good files of a f
 as many fields as can be found before it makes no sense.
 """
 
+import contextlib
 import struct
 import zlib
 from collections.abc import Callable, Iterator
@@ -46,10 +47,8 @@ def change_fields(layout: Layout, mend: Callable[[bytearray], None] | None = Non
 
 def _fields_of(layout: Layout, data: bytes) -> list[Field]:
     found: list[Field] = []
-    try:
+    with contextlib.suppress(struct.error, IndexError, ValueError):  # what is damaged may end anywhere
         found.extend(each for each in layout(data) if each[0] + each[1] <= len(data))
-    except (struct.error, IndexError, ValueError):
-        pass
     return found
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fuzzing.change import Changes, Seed
-from fuzzing.isolate import Batch, Child, Hit, numbered
+from fuzzing.isolate import BATCH_S, Batch, Child, Hit, numbered, one_by_one
 from fuzzing.kinds import Kind
 from fuzzing.verdict import now_s
 
@@ -26,6 +26,8 @@ class Count:
     refused: int = 0
     findings: int = 0
     seconds: float = 0.0
+    cpu_s: float = 0.0
+    """Of all its processes."""
     slowest_s: float = 0.0
     next: int = 0
     """Number of the first input that has not been tried."""
@@ -36,6 +38,7 @@ class Count:
         self.refused += batch.n_refused
         self.findings += len(batch.hits)
         self.seconds += batch.took_s
+        self.cpu_s += batch.cpu_s
         self.slowest_s = max(self.slowest_s, batch.slowest_s)
 
 
@@ -58,7 +61,10 @@ class Campaign:
         self.counts = {kind.name: Count() for kind in kinds}
         self.found: dict[tuple[str, str], Found] = {}
         self.earlier: dict[str, Any] = {}
+        self.guided: dict[str, int] = {}
+        """How many of the inputs were chosen by coverage, by kind."""
         self.start_s = now_s()
+        self.batch_s = BATCH_S
         self._pending: dict[str, list[tuple[int, int]]] = {kind.name: [] for kind in kinds}
         self._used_s = {kind.name: 0.0 for kind in kinds}
 
@@ -98,7 +104,8 @@ class Campaign:
             pending.append((first, first + BLOCK))
         first, end = pending.pop(0)
         series = numbered(kind.name, seed, self.random_seed)
-        return Child(kind, seed, lambda k: series(k) if k < end else None, first, folder), end
+        loop = one_by_one(lambda k: series(k) if k < end else None, first)
+        return Child(kind, seed, loop, first, folder, self.batch_s), end
 
     def count(self, kind: Kind, batch: Batch) -> None:
         """Count what a child did, and note what it found."""
@@ -118,13 +125,15 @@ class Campaign:
     def line(self) -> str:
         """Say how far it is."""
         took_s = max(now_s() - self.start_s, 1e-3)
-        return f"{took_s:6.0f} s  {self.n_inputs:9,} inputs  {self.n_inputs / took_s:6,.0f}/s  {len(self.found)} findings"
+        return (
+            f"{took_s:6.0f} s  {self.n_inputs:9,} inputs  {self.n_inputs / took_s:6,.0f}/s  {len(self.found)} findings"
+        )
 
     def table(self) -> str:
         """Return the table of all kinds."""
         rows = [f"{'kind':16} {'inputs':>9} {'read':>8} {'refused':>9} {'findings':>8} {'inputs/s':>8} {'slowest':>8}"]
         for name, count in [*self.counts.items(), ("total", self._total())]:
-            rate = count.inputs / count.seconds if count.seconds else 0
+            rate = count.inputs / count.cpu_s if count.cpu_s else 0  # a busy machine would tell less by the clock
             rows.append(
                 f"{name:16} {count.inputs:9,} {count.inputs - count.refused:8,} {count.refused:9,} "
                 f"{count.findings:8,} {rate:8,.0f} {count.slowest_s:6.1f} s"
@@ -138,6 +147,7 @@ class Campaign:
             total.refused += count.refused
             total.findings += count.findings
             total.seconds += count.seconds
+            total.cpu_s += count.cpu_s
             total.slowest_s = max(total.slowest_s, count.slowest_s)
         return total
 
@@ -167,7 +177,7 @@ class Campaign:
         kinds: dict[str, Any] = {name: dict(told) for name, told in before.items()}
         for name, count in self.counts.items():
             now, old = asdict(count), before.get(name, {})
-            added = {key: now[key] + old.get(key, 0) for key in ("inputs", "refused", "findings", "seconds")}
+            added = {key: now[key] + old.get(key, 0) for key in ("inputs", "refused", "findings", "seconds", "cpu_s")}
             kinds[name] = added | {"slowest_s": max(count.slowest_s, old.get("slowest_s", 0.0)), "next": count.next}
         found = [*self.earlier.get("findings", [])]
         for entry in self.found.values():

@@ -90,15 +90,17 @@ def change_input(seed: Seed, rng: Random) -> Changes:
             changes[name] = seed.files[rng.choice(names)]
         else:
             changes[name] = change_file(name, old, rng)
-    if f"{seed.opened}/world.toml" in seed.files and rng.random() < 0.9:
-        _mend_world(seed, changes)
+    if rng.random() < 0.9:
+        mend_world(seed, changes)
     return changes
 
 
-def _mend_world(seed: Seed, changes: Changes) -> None:
-    """Make the checksums of a world right again: of tiles in their list, of the list in world.toml."""
-    root = seed.opened
-    listed, said = f"{root}/tiles.parquet", f"{root}/world.toml"
+def mend_world(seed: Seed, changes: Changes) -> None:
+    """Make the checksums of a world right again, if there is one: of tiles in their list, of that in world.toml."""
+    said = next((name for name in seed.files if name.endswith("world.toml")), None)
+    if said is None:
+        return
+    listed = said.replace("world.toml", "tiles.parquet")
     tiles = {name: data for name, data in changes.items() if data and name.endswith(".parquet") and name != listed}
     try:
         if tiles and changes.get(listed, b"") is not None:
@@ -115,7 +117,7 @@ def _mend_world(seed: Seed, changes: Changes) -> None:
 def _with_checksums(listed: bytes, changed: Mapping[bytes, bytes]) -> bytes:
     new = {zlib.crc32(old): zlib.crc32(data) for old, data in changed.items()}
     table = pq.read_table(pa.BufferReader(listed), use_threads=False)
-    values = [new.get(value, value) for value in table.column("crc32").to_pylist()]
+    values = [new.get(int(value or 0), value) for value in table.column("crc32").to_pylist()]
     at = table.column_names.index("crc32")
     sink = pa.BufferOutputStream()
     pq.write_table(table.set_column(at, table.schema.field(at), pa.array(values, pa.int64())), sink)

@@ -29,13 +29,13 @@ from random import Random
 
 from fuzzing.change import Changes, Seed, change_input
 from fuzzing.kinds import Kind
-from fuzzing.verdict import LIMIT_S, Finding, Judge, Place, now_s
+from fuzzing.verdict import Finding, Judge, Place, now_s
 from hedgerow.errors import HedgerowError
 
 BATCH_S = 4.0
 """A child ends after this long."""
-CLOCK_FACTOR = 6
-"""By the clock an input may take this many times the limit on processor time: others use the machine too."""
+CLOCK_S = 60.0
+"""By the clock an input may take longer than by processor time: others use the machine too."""
 _STATE = struct.Struct("<qdqqd")  # input at hand, since when, number done, number refused, longest time
 
 
@@ -59,11 +59,27 @@ class Batch:
     n_refused: int = 0
     slowest_s: float = 0.0
     took_s: float = 0.0
+    cpu_s: float = 0.0
     hits: list[Hit] = field(default_factory=list[Hit])
 
 
 Source = Callable[[int], Changes | None]
 """Gives input number k, or None when there are no more."""
+Try = Callable[[int, Changes], bool]
+"""Reads an input under its number; tells whether there is time for another."""
+Loop = Callable[[Try], None]
+"""Tries inputs until it has no more, or is told to stop."""
+
+
+def one_by_one(source: Source, first: int) -> Loop:
+    """Try the inputs of a series, beginning with number `first`."""
+
+    def loop(try_one: Try) -> None:
+        number = first
+        while (changes := source(number)) is not None and try_one(number, changes):
+            number += 1
+
+    return loop
 
 
 def numbered(kind: str, seed: Seed, random_seed: int) -> Source:
@@ -80,21 +96,21 @@ def scratch_folder() -> Path:
 class Child:
     """A process that reads a batch of inputs."""
 
-    def __init__(self, kind: Kind, seed: Seed, source: Source, first: int, folder: Path, limit_s: float = BATCH_S):
+    def __init__(self, kind: Kind, seed: Seed, loop: Loop, first: int, folder: Path, limit_s: float = BATCH_S):
         """Start it.
 
         Args:
             kind: how inputs are read.
             seed: the good input.
-            source: gives inputs.
+            loop: tries inputs.
             first: number of the first.
             folder: of its own; what is in it is lost.
             limit_s: time after which it ends.
         """
-        self.kind, self.first, self.folder = kind, first, folder
+        self.kind, self.seed, self.first, self.folder = kind, seed, first, folder
         self._shared = mmap.mmap(-1, _STATE.size)
         self._shared[:] = _STATE.pack(-1, now_s(), 0, 0, 0.0)
-        self._start_s = now_s()
+        self._start_s, self._cpu_s = now_s(), 0.0
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         sys.stdout.flush()
@@ -103,7 +119,7 @@ class Child:
         if self.pid == 0:
             status = 70
             try:
-                _run_batch(kind, seed, source, first, folder, limit_s, self._shared)
+                _run_batch(kind, Place(folder / "place", seed), loop, folder, limit_s, self._shared)
                 status = 0
             except BaseException as error:
                 with (folder / "broken").open("w") as file:
@@ -113,13 +129,15 @@ class Child:
 
     def poll(self) -> Batch | None:
         """Return what it did once it has ended; a child that takes too long for one input is killed."""
-        pid, status = os.waitpid(self.pid, os.WNOHANG)
+        pid, status, usage = os.wait4(self.pid, os.WNOHANG)
+        self._cpu_s = usage.ru_utime + usage.ru_stime
         number, since_s, n_done, n_refused, slowest_s = _STATE.unpack(self._shared[:])
         if pid == 0:
-            if now_s() - since_s > CLOCK_FACTOR * LIMIT_S:
+            if number >= 0 and now_s() - since_s > CLOCK_S:
                 os.kill(self.pid, signal.SIGKILL)
-                os.waitpid(self.pid, 0)
-                said = f"more than {CLOCK_FACTOR * LIMIT_S:g} s by the clock"
+                usage = os.wait4(self.pid, 0)[2]
+                self._cpu_s = usage.ru_utime + usage.ru_stime
+                said = f"more than {CLOCK_S:g} s by the clock"
                 return self._ended(number, n_done, n_refused, slowest_s, Finding("hang", self._stack(), said))
             return None
         finding = None
@@ -143,16 +161,26 @@ class Child:
         found = self.folder / "found"
         lines = found.read_text().splitlines() if found.exists() else []
         hits = [Hit(self.kind.name, row["number"], Finding(**row["finding"])) for row in map(json.loads, lines)]
+        for hit in hits:
+            told = self.folder / f"input{hit.number}"
+            hit.changes = pickle.loads(told.read_bytes()) if told.exists() else None
         if last is not None:
-            hits.append(Hit(self.kind.name, number, last))
+            left = self.folder / "place" / "in"  # as the child left it
+            names = {
+                *self.seed.files,
+                *(each.relative_to(left).as_posix() for each in left.rglob("*") if each.is_file()),
+            }
+            now = {name: (left / name).read_bytes() if (left / name).is_file() else None for name in names}
+            changes: Changes = {name: data for name, data in now.items() if data != self.seed.files.get(name)}
+            hits.append(Hit(self.kind.name, number, last, changes))
             n_done += 1
-        return Batch(self.first, n_done, n_refused, slowest_s, now_s() - self._start_s, hits)
+        return Batch(self.first, n_done, n_refused, slowest_s, now_s() - self._start_s, self._cpu_s, hits)
 
     def _stack(self) -> str:
         """Where in Python the child was when it died."""
         dump = self.folder / "stack"
         text = dump.read_text(errors="replace") if dump.exists() else ""
-        frames = re.findall(r'File "([^"]+)", line \d+ in (\S+)', text.partition("Current thread")[2] or text)
+        frames = re.findall(r'File "([^"]+)", line \d+ in (\S+)', text)
         own = [(file, name) for file, name in frames if "/hedgerow/" in file]
         shown = [*frames[:1], *own[:1]]
         return " ".join(dict.fromkeys(f"{'/'.join(file.split('/')[-3:])}:{name}" for file, name in reversed(shown)))
@@ -162,17 +190,15 @@ class Child:
         return path.read_bytes()[-300:].decode("utf-8", "replace") if path.exists() else ""
 
 
-def _run_batch(
-    kind: Kind, seed: Seed, source: Source, first: int, folder: Path, limit_s: float, shared: mmap.mmap
-) -> None:
+def _run_batch(kind: Kind, place: Place, loop: Loop, folder: Path, limit_s: float, shared: mmap.mmap) -> None:
     """The life of a child."""
     end_s = now_s() + limit_s
     output = os.open(folder / "output", os.O_RDWR | os.O_CREAT | os.O_APPEND)
     for stream in (1, 2):
         os.dup2(output, stream)
+    sys.stdout, sys.stderr = (os.fdopen(stream, "w", closefd=False) for stream in (1, 2))
     stack = (folder / "stack").open("w")
-    faulthandler.enable(stack, all_threads=False)
-    place = Place(folder / "place", seed)
+    faulthandler.enable(stack)  # all threads: libraries die in threads of their own
     os.environ["TMPDIR"] = tempfile.tempdir = str(place.temporary)
     judge = Judge(place.folder, output)
     judge.judge(kind.steps, place, {})  # starts threads and fills caches before memory is limited
@@ -181,29 +207,37 @@ def _run_batch(
     gc.freeze()
     n_done = n_refused = 0
     slowest_s = 0.0
+    seen: set[Finding] = set()
+
+    def try_one(number: int, changes: Changes) -> bool:
+        nonlocal n_done, n_refused, slowest_s
+        begin_s = now_s()
+        shared[:] = _STATE.pack(number, begin_s, n_done, n_refused, slowest_s)
+        accepted, findings = judge.judge(kind.steps, place, changes)
+        n_done, n_refused = n_done + 1, n_refused + (not accepted)
+        slowest_s = max(slowest_s, now_s() - begin_s)
+        shared[:] = _STATE.pack(number, now_s(), n_done, n_refused, slowest_s)
+        for finding in findings:
+            found.write(json.dumps({"number": number, "finding": finding.content()}) + "\n")
+            found.flush()
+        if not seen.issuperset(findings):
+            seen.update(findings)
+            (folder / f"input{number}").write_bytes(pickle.dumps(changes))
+        return now_s() < end_s
+
     with (folder / "found").open("w") as found:
-        for number in range(first, sys.maxsize):
-            changes = source(number)
-            if changes is None or now_s() > end_s:
-                break
-            begin_s = now_s()
-            shared[:] = _STATE.pack(number, begin_s, n_done, n_refused, slowest_s)
-            accepted, findings = judge.judge(kind.steps, place, changes)
-            n_done, n_refused = n_done + 1, n_refused + (not accepted)
-            slowest_s = max(slowest_s, now_s() - begin_s)
-            shared[:] = _STATE.pack(number, now_s(), n_done, n_refused, slowest_s)
-            for finding in findings:
-                found.write(json.dumps({"number": number, "finding": finding.content()}) + "\n")
-                found.flush()
+        loop(try_one)
 
 
-def run_all(kind: Kind, seed: Seed, inputs: Sequence[Changes], folder: Path, limit_s: float = 600) -> list[list[Finding]]:
+def run_all(
+    kind: Kind, seed: Seed, inputs: Sequence[Changes], folder: Path, limit_s: float = 600
+) -> list[list[Finding]]:
     """Read given inputs, each once; return what was found with each."""
     found: list[list[Finding]] = [[] for _ in inputs]
     first = 0
     while first < len(inputs):
-        child = Child(kind, seed, lambda k: inputs[k] if k < len(inputs) else None, first, folder, limit_s)
-        batch = child.wait()
+        loop = one_by_one(lambda k: inputs[k] if k < len(inputs) else None, first)
+        batch = Child(kind, seed, loop, first, folder, limit_s).wait()
         for hit in batch.hits:
             found[hit.number].append(hit.finding)
         if batch.n_done == 0:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,8 +14,11 @@ import hedgerow as hr
 from fuzzing import seeds
 from fuzzing.change import Seed
 
-_SCANNER = {"scanner_m": [0, 0, 0]}
-_STATIC = {"static": True}
+if TYPE_CHECKING:
+    from hedgerow.io.source import LogSource
+
+_SCANNER: dict[str, Any] = {"scanner_m": [0, 0, 0]}
+_STATIC: dict[str, Any] = {"static": True}
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,8 @@ class Kind:
     """What is done with an input; each may refuse it."""
     weight: float = 1.0
     """Its share of the time, against the others'."""
+    open_log: Callable[[Path], "LogSource"] | None = None
+    """Opens it, if it is a log."""
 
     def seed(self) -> Seed:
         """Make the good input and take it into memory."""
@@ -45,15 +50,21 @@ class Nonsense(Exception):
     """Something was accepted that no reader should accept."""
 
 
-def read_log(options: dict[str, Any]) -> Callable[[Path], object]:
+def opener(options: dict[str, Any]) -> Callable[[Path], "LogSource"]:
+    """Return a function that opens a log with these options; `metadata` is a file beside it."""
+
+    def open_log(path: Path) -> "LogSource":
+        beside: dict[str, Any] = {"metadata": path.with_name(options["metadata"])} if "metadata" in options else {}
+        return hr.open_log(path, **(options | beside))
+
+    return open_log
+
+
+def read_log(open_log: Callable[[Path], "LogSource"]) -> Callable[[Path], object]:
     """Return a step that opens a log and reads it sweep by sweep."""
 
     def read(path: Path) -> None:
-        told = dict(options)
-        if "metadata" in told:
-            told["metadata"] = path.with_name(told["metadata"])
-        source = hr.open_log(path, **told)
-        for _, log in source.iter_sweeps():
+        for _, log in open_log(path).iter_sweeps():
             if not np.isfinite(log.points()).all():
                 raise Nonsense("a log with points that are not finite was accepted")
 
@@ -120,7 +131,8 @@ def read_vegetation(path: Path) -> None:
 
 
 def _log(name: str, room: str, make: Callable[[Path], Path], weight: float = 1.0, **options: Any) -> Kind:
-    return Kind(name, room, make, (read_log(options), describe), weight)
+    open_log = opener(options)
+    return Kind(name, room, make, (read_log(open_log), describe), weight, open_log)
 
 
 def _scene(name: str, make: Callable[[Path], Path], weight: float = 1.0) -> Kind:

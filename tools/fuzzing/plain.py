@@ -22,7 +22,24 @@ NUMBERS = (
     *["255", "256", "65535", "65536", "16777216", "2147483647", "2147483648", "4294967295", "9223372036854775807"],
     *["18446744073709551616", "100000000", "1_000", "0x10", "1.5", "٣", "1" * 400, "9" * 5000, "--1", ""],
 )
-TEXTS = ("", " ", "\x00", "\x1b[31m", "é", "\u202e", "a\nb", "\r", "$x", "../..", "/", "x" * 700, "\ud7ff", "{}", "'", '"')
+TEXTS = (
+    "",
+    " ",
+    "\x00",
+    "\x1b[31m",
+    "é",
+    "\u202e",
+    "a\nb",
+    "\r",
+    "$x",
+    "../..",
+    "/",
+    "x" * 700,
+    "\ud7ff",
+    "{}",
+    "'",
+    '"',
+)
 _NUMBER = re.compile(r"[-+]?\d+\.?\d*(?:[eE][-+]?\d+)?")
 _WORD = re.compile(r"[A-Za-z_][\w.-]*")
 _DEPTHS = (30, 200, 1200, 20_000)
@@ -135,7 +152,7 @@ def _change_lines(text: str, rng: Random) -> str:
             lines[at], lines[other] = lines[other], lines[at]
         case _:
             words = lines[at].split()
-            words = words[:-1] if rng.random() < 0.5 else words + [rng.choice(NUMBERS)]
+            words = words[:-1] if rng.random() < 0.5 else [*words, rng.choice(NUMBERS)]
             lines[at] = " ".join(words) + "\n"
     return "".join(lines)
 
@@ -144,7 +161,7 @@ def change_tree(value: Any, rng: Random, with_none: bool = True) -> Any:
     """Change one to three places of nested dicts and lists, which are altered in place; return the root."""
     root = [value]
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
-        holders = [(root, 0)]
+        holders: list[tuple[Any, Any]] = [(root, 0)]
         for holder, key in holders:  # grows while it is walked
             inner = holder[key]
             if isinstance(inner, dict):
@@ -174,7 +191,17 @@ def _change_node(holder: Any, key: Any, rng: Random, with_none: bool) -> None:
 
 
 def _other_number(old: float, rng: Random) -> float:
-    scaled = (old * 10, old * 1000, old * 10**6, -old, old + 1, old - 1, old / 1000, float(old), int(old) if abs(old) < 1e300 else 0)
+    scaled = (
+        old * 10,
+        old * 1000,
+        old * 10**6,
+        -old,
+        old + 1,
+        old - 1,
+        old / 1000,
+        float(old),
+        int(old) if abs(old) < 1e300 else 0,
+    )
     pools = (scaled, EDGES, LARGE, FLOATS, (-1, -0.5, float("nan"), -float("inf")))
     return rng.choice(rng.choice(pools))
 

@@ -232,7 +232,7 @@ def _change_table(table: pa.Table, rng: Random) -> pa.Table:
 
 def _filled(column: pa.ChunkedArray, rng: Random) -> pa.Array:
     """The column with one, some or all values changed to edges of its type."""
-    values = column.to_pylist()
+    values: list[Any] = column.to_pylist()
     share = rng.choice((0.0, 0.3, 1.0))
     for k in {rng.randrange(max(len(values), 1)), *(k for k in range(len(values)) if rng.random() < share)}:
         if k >= len(values):
@@ -271,7 +271,9 @@ def change_rows(data: bytes, rng: Random) -> bytes:
             case 2:
                 base.execute(f'alter table "{table}" rename column "{column}" to "other"')
             case _:
-                base.execute(f'update "{table}" set "{column}" = ? where rowid = ?', (_cell(base, table, column, rng), 1))
+                base.execute(
+                    f'update "{table}" set "{column}" = ? where rowid = ?', (_cell(base, table, column, rng), 1)
+                )
         base.commit()
         return base.serialize()
     except (sqlite3.Error, IndexError, OverflowError):
