@@ -20,10 +20,10 @@ from hedgerow.errors import HedgerowError
 from hedgerow.io.convert import convert
 from hedgerow.io.formats import FORMATS, format_of
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "tools"))  # tools are scripts, not a package
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))  # tools are scripts, not a package
 from fuzzing.kinds import BY_NAME, KINDS
 
+ROOT = Path(__file__).parents[2]
 N_TRIES = 25
 MOST_S = 20  # no reader may hang; a good one needs a tenth of a second
 LOGS = [kind for kind in KINDS if kind.open_log is not None]
@@ -57,6 +57,7 @@ def try_to_convert(kind, path, target) -> bool:
     return True
 
 
+@pytest.mark.filterwarnings("ignore::hedgerow.errors.HedgerowWarning")
 def test_every_format_that_is_read_is_tried(tmp_path):
     found = set()
     for kind in LOGS:
@@ -89,7 +90,7 @@ def test_damage_is_refused_or_harmless(tmp_path, kind, how):
         shutil.rmtree(tmp_path / "bad")
     assert not [each.name for each in out.iterdir() if each.name.startswith(".")]  # no temporaries
     # A single changed byte in a number is often another good number; bytes at random never make a log.
-    assert n_refused >= (N_TRIES // 2 if how != "changed" else 0)
+    assert n_refused >= (N_TRIES // 2 if how != "changed" else 1)
 
 
 @pytest.fixture(scope="session")

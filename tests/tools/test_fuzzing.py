@@ -150,7 +150,7 @@ def test_a_finding_is_made_smaller_kept_and_read_again(tmp_path):
         {}["absent"]
 
     kind = planted(fault)
-    data = b"a" * 300 + b"bad" + b"b" * 500
+    data = b"a" * 20 + b"bad" + b"b" * 30
     [[finding]] = run_all(kind, SEED, [{"x.json": data}], tmp_path / "slot")
     smaller = shrink(kind, SEED, {"x.json": data}, finding, tmp_path / "slot")
     assert smaller is not None and smaller["x.json"] == b"bad"

@@ -217,7 +217,9 @@ def _places(error: BaseException) -> str:
     code = [frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)]  # without reading the sources
     own = [each for each in code if "/fuzzing/" not in each.co_filename]
     ours = [each for each in own if "/hedgerow/" in each.co_filename]
-    last = [f"{_short(each.co_filename)}:{each.co_name}" for each in (*ours[-1:], *own[-1:])]
+    anywhere = isinstance(error, RecursionError | MemoryError | Hang)  # the last place is chance
+    chosen = ours[-1:] if anywhere and ours else (*ours[-1:], *own[-1:])
+    last = [f"{_short(each.co_filename)}:{each.co_name}" for each in chosen]
     return " ".join(dict.fromkeys(last))
 
 
