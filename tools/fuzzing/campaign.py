@@ -184,5 +184,13 @@ class Campaign:
             told = {"times": entry.times, "kinds": entry.kinds, "number": entry.hit.number, "kept": entry.kept}
             found.append(entry.hit.finding.content() | told)
         seconds = now_s() - self.start_s + self.earlier.get("seconds", 0.0)
+        guided = sum(self.guided.values()) + self.earlier.get("guided", 0)
         total = sum(each["inputs"] for each in kinds.values())
-        return {"seed": self.random_seed, "inputs": total, "seconds": seconds, "kinds": kinds, "findings": found}
+        return {
+            "seed": self.random_seed,
+            "inputs": total,
+            "seconds": seconds,
+            "guided": guided,
+            "kinds": kinds,
+            "findings": found,
+        }
