@@ -3,7 +3,7 @@
 # python3: make PYTHON=python3.12 test
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow bench wheel asan fuzz lint format clean
+.PHONY: help demo test test-slow bench wheel asan fuzz audit lint format clean
 python := .venv/bin/python
 
 help: ## list the targets
@@ -35,7 +35,7 @@ wheel: ## a self-contained wheel in dist/, tested in an empty environment
 	@tools/setup.sh wheel
 	@tools/wheel.sh
 
-asan: ## the tests of the native core under AddressSanitizer
+asan: ## the tests of the native core under AddressSanitizer and UBSan
 	@tools/setup.sh test
 	@tools/asan.sh
 
@@ -43,6 +43,11 @@ MINUTES ?= 10
 fuzz: ## every reader against damaged files, for MINUTES=10; keeps what it finds
 	@tools/setup.sh test fuzz
 	$(python) tools/fuzz.py --minutes $(MINUTES)
+
+audit: ## look the dependencies up among known vulnerabilities; needs the network
+	@tools/setup.sh
+	@$(python) -m pip install --quiet pip-audit 2>/dev/null || true
+	$(python) tools/audit.py
 
 format: ## rewrite the code in the project's format
 	@tools/setup.sh lint

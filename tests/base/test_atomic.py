@@ -2,6 +2,10 @@
 """Files and folders appear complete or not at all, and never at the cost of something else."""
 
 import errno
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,7 +20,7 @@ FAILURES = [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt(
 def test_file_appears_when_the_block_ends(tmp_path, durable):
     with atomic_file(tmp_path / "a.txt", durable=durable) as temporary:
         temporary.write_text("new")
-        assert temporary.parent == tmp_path
+        assert temporary.parent.parent == tmp_path
         assert not (tmp_path / "a.txt").exists()
     assert (tmp_path / "a.txt").read_text() == "new"
     assert len(list(tmp_path.iterdir())) == 1
@@ -64,7 +68,7 @@ def test_old_folder_comes_back_if_the_last_rename_fails(tmp_path, monkeypatch):
     rename = Path.rename
 
     def failing(self, target):
-        if self.name.endswith(".part"):
+        if self.parent.name.endswith(".part") and self.name != "old":
             raise PermissionError(errno.EACCES, "Permission denied")
         return rename(self, target)
 
@@ -125,3 +129,72 @@ def test_a_place_that_cannot_be_written_is_refused_beforehand(tmp_path, monkeypa
     with pytest.raises(FileError, match=r"new\.txt: cannot write \(Permission denied\)"):
         require_place(tmp_path / "new.txt")
     assert list(tmp_path.iterdir()) == []
+
+
+KILLED = """
+import os, signal, sys
+from hedgerow.base.atomic import atomic_file, atomic_folder
+make = atomic_folder(sys.argv[1], replaces=["*"]) if sys.argv[2] == "folder" else atomic_file(sys.argv[1])
+with make as temporary:
+    (temporary / "x.txt" if temporary.is_dir() else temporary).write_text("half")
+    print("writing", flush=True)
+    sys.stdin.read(1)
+"""
+posix = pytest.mark.skipif(os.name != "posix", reason="there are no locks on folders")
+
+
+@posix
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_what_a_killed_process_left_is_removed_by_the_next_and_what_a_living_one_has_is_not(tmp_path, kind):
+    command = [sys.executable, "-c", KILLED, str(tmp_path / "a"), kind]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stdout.readline() == b"writing\n"
+        with atomic_file(tmp_path / "b.txt") as temporary:
+            temporary.write_text("b")
+        assert len(list(tmp_path.glob(".a.*.part"))) == 1  # it lives
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert len(list(tmp_path.glob(".a.*.part"))) == 1
+    with atomic_file(tmp_path / "c.txt") as temporary:
+        temporary.write_text("c")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["b.txt", "c.txt"]
+
+
+@posix
+def test_a_folder_that_was_about_to_be_replaced_comes_back(tmp_path):
+    old = tmp_path / ".site.world.0123abcd.part" / "old"
+    old.mkdir(parents=True)
+    (old / "table").write_text("old")
+    with pytest.raises(KeyboardInterrupt), atomic_folder(tmp_path / "site.world", replaces=["table"]):
+        raise KeyboardInterrupt
+    assert [path.name for path in tmp_path.iterdir()] == ["site.world"]
+    assert (tmp_path / "site.world" / "table").read_text() == "old"
+
+
+@posix
+def test_folders_that_only_look_alike_stay(tmp_path):
+    for name in (".a.part", "a.0123abcd.part", ".a.0123abcd.partial", ".a.0123abcg.part"):
+        (tmp_path / name).mkdir()
+    (tmp_path / ".a.0123abcd.part").write_text("a file of another program")
+    with atomic_file(tmp_path / "c.txt") as temporary:
+        temporary.write_text("c")
+    assert len(list(tmp_path.iterdir())) == 6
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="needs root, who may become nobody")
+def test_a_read_only_folder_is_told_in_one_sentence(tmp_path):
+    code = (
+        "import os, sys\n"
+        "from hedgerow.base.atomic import atomic_file, atomic_folder, require_place\n"
+        "from hedgerow.errors import FileError\n"
+        "os.setgid(65534); os.setuid(65534)\n"
+        "for make in (atomic_file, lambda p: atomic_folder(p, replaces=[]), require_place):\n"
+        "    try:\n"
+        "        context = make(sys.argv[1])\n"
+        "        context.__enter__()\n"
+        "    except FileError as error: print(error)\n"
+    )
+    for folder in [tmp_path, *tmp_path.parents][:3]:
+        folder.chmod(0o755)
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "a")], capture_output=True, text=True)
+    assert done.stdout.splitlines() == [f"{tmp_path / 'a'}: cannot write (Permission denied)"] * 3, done.stderr

@@ -1,20 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write a file or a folder completely or not at all.
 
-The work goes to a hidden temporary name beside the target, which is renamed when everything is written. An error, a
-full disk or Ctrl-C removes it and leaves what was there before. Only a killed process or a power cut can leave a
-temporary, named `.NAME.XXXXXXXX.part`; it can be deleted.
+The work goes to a hidden folder beside the target, `.NAME.XXXXXXXX.part`; what is in it is renamed when everything is
+written. An error, a full disk, Ctrl-C or SIGTERM removes it and leaves what was there before. Only a killed process or
+a power cut can leave such a folder. The next one that writes beside it removes it: who works in a folder holds a lock
+on it, which the system takes away with the process.
 """
 
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fnmatch import fnmatch
 from pathlib import Path
 
 from hedgerow.errors import FileError
+
+if os.name == "posix":
+    import fcntl
+else:  # no locks there: what a killed process left stays until it is deleted by hand
+    fcntl = None
+
+_WORK = re.compile(r"\..+\.[0-9a-f]{8}\.part")
+_OLD = "old"
 
 
 @contextmanager
@@ -29,7 +39,8 @@ def atomic_file(path: str | Path, *, durable: bool = False) -> Generator[Path]:
         FileError: the folder does not exist, `path` is a folder, or the system refuses to write.
     """
     target = _file_target(path)
-    with _temporary(path, target) as temporary:
+    with _work_folder(path, target) as work:
+        temporary = work / target.name
         yield temporary
         if durable:
             _flush(temporary)
@@ -40,8 +51,8 @@ def atomic_file(path: str | Path, *, durable: bool = False) -> Generator[Path]:
 def atomic_folder(path: str | Path, *, replaces: Sequence[str], durable: bool = False) -> Generator[Path]:
     """Give a temporary, empty folder to fill; it becomes `path` if the block ends well.
 
-    An old folder is replaced as a whole. That takes two renames; a power cut just between them leaves the old folder
-    under the temporary's name with `.old` at the end.
+    An old folder is replaced as a whole. That takes two renames; after a power cut just between them the next one that
+    writes beside it brings the old folder back.
 
     Args:
         path: the folder to make; its parent must exist.
@@ -54,28 +65,88 @@ def atomic_folder(path: str | Path, *, replaces: Sequence[str], durable: bool = 
     """
     target = _target(path)
     _require_replaceable(path, target, replaces)
-    with _temporary(path, target) as temporary:
+    with _work_folder(path, target) as work:
+        temporary = work / target.name
         temporary.mkdir()
         yield temporary
         if durable:
             for file in sorted(temporary.rglob("*")):
                 _flush(file)
-        _swap(temporary, target)
+        _swap(temporary, target, work / _OLD)
 
 
 @contextmanager
-def _temporary(path: str | Path, target: Path) -> Generator[Path]:
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+def _work_folder(path: str | Path, target: Path) -> Generator[Path]:
+    """Give a locked hidden folder beside the target; it is removed at the end, with all that is still in it."""
+    _remove_left_over(target.parent)
+    work, lock = None, None
     try:
-        yield temporary
+        while work is None:
+            work, lock = _make_locked(target)
+        yield work
     except OSError as error:
         raise FileError(f"{path}: cannot write ({error.strerror or error})") from error
     finally:
-        # After success there is nothing left under this name.
-        if temporary.is_dir():
-            shutil.rmtree(temporary, ignore_errors=True)
-        else:
-            temporary.unlink(missing_ok=True)
+        if work is not None:
+            shutil.rmtree(work, ignore_errors=True)
+        if lock is not None:
+            os.close(lock)
+
+
+def _make_locked(target: Path) -> tuple[Path | None, int | None]:
+    """Make a hidden folder and lock it; no folder if another took it for left over before it was locked."""
+    work = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    work.mkdir()
+    try:
+        lock = _lock(work)
+    except (BlockingIOError, FileNotFoundError):
+        return None, None
+    except OSError:  # a network disk that knows no locks; so nobody will take it for left over
+        return work, None
+    if lock is not None and not work.exists():
+        os.close(lock)
+        return None, None
+    return work, lock
+
+
+def _lock(folder: Path) -> int | None:
+    """Lock a folder until the file that is returned is closed; None if the system has no locks.
+
+    Raises:
+        OSError: another has it (BlockingIOError), it is gone, or this disk knows no locks.
+    """
+    if fcntl is None:
+        return None
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(opened)
+        raise
+    return opened
+
+
+def _remove_left_over(parent: Path) -> None:
+    """Remove the hidden folders of processes that are no more; bring back what one was about to replace."""
+    try:
+        found = [each for each in parent.iterdir() if _WORK.fullmatch(each.name) and each.is_dir()]
+    except OSError:
+        return  # what is to be written will say it
+    for work in found:
+        with suppress(OSError):
+            lock = _lock(work)
+            if lock is not None:
+                _remove_dead(work)
+                os.close(lock)
+
+
+def _remove_dead(work: Path) -> None:
+    target = work.with_name(work.name.removesuffix(".part").rpartition(".")[0].removeprefix("."))
+    if (work / _OLD).exists() and not target.exists():
+        with suppress(OSError):
+            (work / _OLD).rename(target)
+    if not (work / _OLD).exists() or target.exists():
+        shutil.rmtree(work, ignore_errors=True)
 
 
 def require_folder(path: str | Path) -> None:
@@ -108,18 +179,16 @@ def _require_replaceable(path: str | Path, target: Path, replaces: Sequence[str]
             raise FileError(f"{path}: the folder holds other things ({entry.name}); choose another name")
 
 
-def _swap(temporary: Path, target: Path) -> None:
+def _swap(temporary: Path, target: Path, old: Path) -> None:
     if not target.exists():
         temporary.rename(target)
         return
-    old = temporary.with_name(temporary.name + ".old")
     target.rename(old)
     try:
         temporary.rename(target)
     except BaseException:
         old.rename(target)
         raise
-    shutil.rmtree(old, ignore_errors=True)
 
 
 def _flush(path: Path) -> None:
@@ -141,8 +210,8 @@ def require_place(path: str | Path, *, folder: bool = False) -> None:
     target = _target(path) if folder else _file_target(path)
     if folder and target.is_file():
         raise FileError(f"{path}: is a file; give the name of a folder")
-    with _temporary(path, target) as temporary:
-        temporary.touch()  # permissions alone do not tell: disks are full or read-only, and root is root
+    with _work_folder(path, target) as work:
+        (work / target.name).touch()  # permissions alone do not tell: disks are full or read-only, and root is root
 
 
 def make_folder(path: str | Path) -> None:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ctrl-C that takes effect where it does no harm: `InterruptGuard` for loops, such as a stream between two sweeps.
 
-`delay_interrupt` is for calls into libraries that lose an interrupt in an error of their own.
+`delay_interrupt` is for calls into libraries that lose an interrupt in an error of their own. With `end_like_interrupt`
+a process that is told to end (SIGTERM of `docker stop`, SIGHUP of a closed terminal) does what it does at Ctrl-C.
 """
 
 import signal
@@ -12,6 +13,31 @@ from types import FrameType, TracebackType
 from typing import Any
 
 
+class Ended(KeyboardInterrupt):
+    """The process was told to end by another signal than Ctrl-C."""
+
+    def __init__(self, signal_number: int) -> None:
+        """Remember which."""
+        super().__init__(signal_number)
+        self.signal_number = signal_number
+
+
+def end_like_interrupt() -> None:
+    """From now on treat SIGTERM and SIGHUP as Ctrl-C, in the main thread; what is ignored (nohup) stays so."""
+
+    def ended(number: int, frame: FrameType | None) -> None:
+        handler = signal.getsignal(signal.SIGINT)
+        if callable(handler) and handler is not signal.default_int_handler:
+            handler(number, frame)  # a guard: it decides when
+        else:
+            raise Ended(number)
+
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)  # Windows has one of them
+        if number is not None and signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, ended)
+
+
 class InterruptGuard(AbstractContextManager["InterruptGuard"]):
     """While the block runs, Ctrl-C only sets `asked`; a second Ctrl-C interrupts at once, as usual."""
 
@@ -19,6 +45,7 @@ class InterruptGuard(AbstractContextManager["InterruptGuard"]):
         """Prepare; nothing changes until the block is entered."""
         self._event = threading.Event()
         self._before: Any = None
+        self._signal_number: int = signal.SIGINT
 
     @property
     def asked(self) -> bool:
@@ -47,9 +74,16 @@ class InterruptGuard(AbstractContextManager["InterruptGuard"]):
             signal.signal(signal.SIGINT, self._before)
             self._before = None
 
+    def interrupt(self) -> None:
+        """Raise what the signal would have raised at once."""
+        if self._signal_number != signal.SIGINT:
+            raise Ended(self._signal_number)
+        raise KeyboardInterrupt
+
     def _interrupted(self, number: int, frame: FrameType | None) -> None:
+        self._signal_number = number
         if self.asked:
-            raise KeyboardInterrupt
+            self.interrupt()
         self.ask()
 
 
@@ -59,4 +93,4 @@ def delay_interrupt() -> Generator[None]:
     with InterruptGuard() as stop:
         yield
     if stop.asked:
-        raise KeyboardInterrupt
+        stop.interrupt()

@@ -11,6 +11,7 @@ from cyclopts import App, CycloptsError, Group
 from rich.console import Console
 
 from hedgerow import __version__
+from hedgerow.base.interrupt import Ended, end_like_interrupt
 from hedgerow.errors import HedgerowError, HedgerowWarning
 
 if TYPE_CHECKING:
@@ -49,12 +50,16 @@ def load_verbs() -> None:
 def main() -> None:
     """Run the command line."""
     warnings.showwarning = _show_warning
+    end_like_interrupt()
     try:
         app(exit_on_error=False, print_error=False)
     except CycloptsError as error:
         _fail(str(error), "hedgerow --help shows how it is called")
     except HedgerowError as error:
         _fail(str(error))
+    except Ended as error:
+        print("hedgerow: told to end", file=sys.stderr)
+        sys.exit(128 + error.signal_number)
     except KeyboardInterrupt:
         print("hedgerow: interrupted", file=sys.stderr)
         sys.exit(130)
