@@ -6,6 +6,7 @@ that slows them down. Each kind has a forked child, as in isolate.py, so that an
 one file of the good input and its new content; it is changed by Atheris, or by what suits its format.
 """
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -98,10 +99,12 @@ def _loop(kind: "Kind", seed: "Seed", rng: Random, first: int, folder: Path) -> 
         if chooser.random() < 0.1:
             k = chooser.randrange(len(names))
             content = seed.files[names[k]]
-        if chooser.random() < 0.3:
-            content = atheris.Mutate(content, max_size - 1)
-        else:
-            content = change_file(names[k], content, chooser)
+        try:
+            if chooser.random() > 0.3:
+                return (bytes([k]) + change_file(names[k], content, chooser))[:max_size]
+        except Exception:  # what was changed often before may be past parsing
+            content = content[:max_size]
+        content = atheris.Mutate(content, max_size - 1)
         return (bytes([k]) + content)[:max_size]
 
     def loop(try_one: "Try") -> None:
@@ -111,13 +114,20 @@ def _loop(kind: "Kind", seed: "Seed", rng: Random, first: int, folder: Path) -> 
             nonlocal n_tried
             name = names[(data[0] if data else 0) % len(names)]
             changes: Changes = {name: bytes(data[1:])}
-            mend_world(seed, changes)
+            with contextlib.suppress(Exception):
+                mend_world(seed, changes)
             goes_on = try_one(first + n_tried, changes)
             n_tried += 1
             if not goes_on:
                 os._exit(0)  # not by exit(), which would end threads of libraries in an order of its own
 
-        flags = [*_FLAGS, f"-max_len={_MAX_BYTES}", f"-seed={rng.randrange(1, 2**31)}", str(corpus)]
+        flags = [
+            *_FLAGS,
+            f"-max_len={_MAX_BYTES}",
+            f"-artifact_prefix={folder}/",
+            f"-seed={rng.randrange(1, 2**31)}",
+            str(corpus),
+        ]
         atheris.Setup(["fuzz", *flags], read, custom_mutator=change)
         atheris.Fuzz()
 

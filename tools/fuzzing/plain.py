@@ -216,10 +216,10 @@ def nasty(rng: Random, with_none: bool = True) -> Any:
 def change_json(data: bytes, rng: Random) -> bytes:
     """Change values of a JSON text; a text that is none is changed as text."""
     try:
-        tree = json.loads(data)
-    except ValueError:
+        tree = change_tree(json.loads(data), rng)
+        return json.dumps(tree, ensure_ascii=rng.random() < 0.5).encode("utf-8", "replace")
+    except (ValueError, RecursionError):
         return change_text(data, rng)
-    return json.dumps(change_tree(tree, rng), ensure_ascii=rng.random() < 0.5).encode("utf-8", "replace")
 
 
 def change_toml(data: bytes, rng: Random) -> bytes:
