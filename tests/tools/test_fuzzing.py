@@ -15,7 +15,7 @@ if sys.platform != "linux":
     pytest.skip("the fuzzer forks, and limits memory as Linux does", allow_module_level=True)
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))  # tools are scripts, not a package
-from fuzzing import isolate, verdict
+from fuzzing import guided, isolate, verdict
 from fuzzing.campaign import Campaign
 from fuzzing.change import Seed, change_input
 from fuzzing.isolate import run_all
@@ -175,3 +175,14 @@ def test_a_campaign_counts_goes_on_where_it_ended_and_finds_the_fault(tmp_path):
     assert entry.hit.finding.what == "traceback" and entry.times == campaign.counts["planted"].findings
     assert b"bad" not in (campaign.changes_of(entry.hit)["x.json"] or b"")
     assert campaign.totals()["inputs"] == campaign.n_inputs
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not guided.is_there(), reason="Atheris is not installed; make fuzz installs it where it can")
+def test_atheris_keeps_inputs_that_reach_new_code(tmp_path):
+    process = guided.start(["tum"], 6.0, 1, tmp_path / "guided")
+    assert process.wait() == 0
+    batches = guided.results(tmp_path / "guided")
+    assert {name for name, _ in batches} == {"tum"}
+    assert sum(batch.n_done for _, batch in batches) > 100
+    assert len(list((tmp_path / "guided" / "corpus" / "tum").iterdir())) > 3
