@@ -71,7 +71,10 @@ def change_file(name: str, data: bytes, rng: Random) -> bytes:
     if change is change_text and ends is not None:  # a text followed by bytes
         end = data.find(b"\n", data.find(ends) + 1) + 1
         return change(data[:end], rng) + data[end:]
-    return change(data, rng)
+    try:
+        return change(data, rng)
+    except Exception:  # of any parser: what was changed before may be past parsing
+        return change_bytes(data, rng)
 
 
 def change_input(seed: Seed, rng: Random) -> Changes:

@@ -99,12 +99,10 @@ def _loop(kind: "Kind", seed: "Seed", rng: Random, first: int, folder: Path) -> 
         if chooser.random() < 0.1:
             k = chooser.randrange(len(names))
             content = seed.files[names[k]]
-        try:
-            if chooser.random() > 0.3:
-                return (bytes([k]) + change_file(names[k], content, chooser))[:max_size]
-        except Exception:  # what was changed often before may be past parsing
-            content = content[:max_size]
-        content = atheris.Mutate(content, max_size - 1)
+        if chooser.random() < 0.3:
+            content = atheris.Mutate(content, max_size - 1)
+        else:
+            content = change_file(names[k], content, chooser)
         return (bytes([k]) + content)[:max_size]
 
     def loop(try_one: "Try") -> None:

@@ -17,7 +17,7 @@ from fuzzing.change import Seed
 if TYPE_CHECKING:
     from hedgerow.io.source import LogSource
 
-_SCANNER: dict[str, Any] = {"scanner_m": [0, 0, 0]}
+_SCANNER: dict[str, Any] = {"scanner_m": seeds.MAP_ORIGIN_M}
 _STATIC: dict[str, Any] = {"static": True}
 
 

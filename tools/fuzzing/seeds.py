@@ -35,6 +35,7 @@ from packet_maker import (  # noqa: E402
 )
 from pcd_maker import write_pcd  # noqa: E402
 
+MAP_ORIGIN_M = [4e5, 5e6, 100.0]
 N_PACKETS = 4
 TURN_AT = 35_900
 """Azimuth at which a drive begins, so that four packets pass into the next turn [0.01 degrees]."""
@@ -60,7 +61,7 @@ def small_log(n_sweeps: int = 2, per_sweep: int = 12, n_returns: int = 2) -> hr.
         intensity=np.where(hit, rng.random((n, n_returns)), np.nan).astype(np.float32),
         label=np.where(hit, rng.integers(0, 100, (n, n_returns)), 0).astype(np.uint16),
     )
-    return hr.Log(beams, returns, "vlp-16", 0.5, 60.0, np.array([4e5, 5e6, 100.0]), {"seed": 7, "note": "größer"})
+    return hr.Log(beams, returns, "vlp-16", 0.5, 60.0, np.array(MAP_ORIGIN_M), {"seed": 7, "note": "größer"})
 
 
 def written(name: str, format: str | None = None):
