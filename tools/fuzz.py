@@ -130,6 +130,8 @@ def _guide(given: argparse.Namespace, campaign: "Campaign", seconds: float, fold
         process.wait()
     by_name = {kind.name: kind for kind in campaign.kinds}
     for _, place in pairs:
+        if (place / "faults").exists():
+            print(f"faults of the harness itself, which count as nothing: {(place / 'faults').read_text()}")
         for name, batch in guided.results(place):
             campaign.count(by_name[name], batch)
             campaign.guided[name] = campaign.guided.get(name, 0) + batch.n_done

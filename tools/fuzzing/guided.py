@@ -13,7 +13,8 @@ import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import traceback
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -61,7 +62,7 @@ def _main(task: Mapping[str, Any]) -> None:
     instrumented = atheris.instrument_imports(include=list(INSTRUMENTED))  # pyright: ignore[reportAttributeAccessIssue]
     with instrumented:
         import hedgerow  # noqa: F401  # first, before the harness imports it
-        from fuzzing.isolate import Child, prepare
+        from fuzzing.isolate import Batch, Child, prepare
         from fuzzing.kinds import BY_NAME
         from fuzzing.verdict import now_s
 
@@ -74,7 +75,12 @@ def _main(task: Mapping[str, Any]) -> None:
         attempt = first = 0
         while (left_s := end_s - now_s()) > 0.5:
             loop = _loop(kind, seeds[kind.name], Random(f"{task['seed']}/{kind.name}/{attempt}"), first, folder)
-            batch = Child(kind, seeds[kind.name], loop, first, folder / "slot", left_s).wait()
+            try:
+                batch = Child(kind, seeds[kind.name], loop, first, folder / "slot", left_s).wait()
+            except RuntimeError as error:  # of the harness; the next child begins with another seed
+                with (folder / "faults").open("a") as file:
+                    file.write(f"{error}\n")
+                batch = Batch(first)
             (folder / f"batch{number:03}-{attempt:03}").write_bytes(pickle.dumps((kind.name, batch)))
             attempt, first = attempt + 1, first + batch.n_done
 
@@ -119,6 +125,18 @@ def _loop(kind: "Kind", seed: "Seed", rng: Random, first: int, folder: Path) -> 
             if not goes_on:
                 os._exit(0)  # not by exit(), which would end threads of libraries in an order of its own
 
+        def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
+            """Atheris would count a fault of the harness as one of the reader."""
+
+            def call(*arguments: Any) -> Any:
+                try:
+                    return function(*arguments)
+                except BaseException:
+                    (folder / "slot" / "broken").write_text(traceback.format_exc())
+                    os._exit(70)
+
+            return call
+
         flags = [
             *_FLAGS,
             f"-max_len={_MAX_BYTES}",
@@ -126,7 +144,7 @@ def _loop(kind: "Kind", seed: "Seed", rng: Random, first: int, folder: Path) -> 
             f"-seed={rng.randrange(1, 2**31)}",
             str(corpus),
         ]
-        atheris.Setup(["fuzz", *flags], read, custom_mutator=change)
+        atheris.Setup(["fuzz", *flags], guarded(read), custom_mutator=guarded(change))
         atheris.Fuzz()
 
     return loop
