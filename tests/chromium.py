@@ -28,9 +28,9 @@ def find_chromium():
 class Browser:
     """One page."""
 
-    def __init__(self, folder, width=1400, height=900):
+    def __init__(self, folder, width=1400, height=900, flags=()):
         size = f"--window-size={width},{height}"
-        command = [find_chromium(), *FLAGS, size, f"--user-data-dir={folder}", "about:blank"]
+        command = [find_chromium(), *FLAGS, *flags, size, f"--user-data-dir={folder}", "about:blank"]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.errors = []
         self._ids = itertools.count(1)

@@ -243,7 +243,7 @@ def test_integer_times_are_nanoseconds():
         ("ranges", [1, 2], "log: 3 beams but 2 returns"),
         ("ranges", [1, 1e39, 2], "ranges: row 1 is 1e.39, too large for float32"),
         ("map_origin_m", [1, 2], r"map_origin_m: expected shape \(3,\)"),
-        ("map_origin_m", [1, 2, NAN], "map_origin_m: row 2"),
+        ("map_origin_m", [1, 2, NAN], "map_origin_m: expected three finite numbers"),
         ("max_range_m", 0, "range limits: expected 0 <= min_range_m < max_range_m"),
         ("max_range_m", NAN, "range limits"),
         ("min_range_m", -1, "range limits"),

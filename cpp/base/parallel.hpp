@@ -12,13 +12,29 @@
 
 namespace hedgerow {
 
-// Runs `work` with TBB limited to `threads` threads (0: all).
+constexpr int kMostThreads = 1024;  // TBB takes memory for each; results do not depend on their number
+
+// As many threads as asked for (0: all).
+class Threads {
+  public:
+    explicit Threads(int threads) : arena_(threads > 0 ? std::min(threads, kMostThreads) : tbb::task_arena::automatic) {
+        // Lets TBB start more threads than there are cores, if asked to.
+        if (threads > 0) limit_.emplace(tbb::global_control::max_allowed_parallelism, std::min(threads, kMostThreads));
+    }
+    template <typename Work>
+    void execute(Work&& work) {
+        arena_.execute([&] { work(); });
+    }
+
+  private:
+    std::optional<tbb::global_control> limit_;
+    tbb::task_arena arena_;
+};
+
+// Runs `work` on `threads` threads (0: all).
 template <typename Work>
 void on_threads(int threads, Work&& work) {
-    std::optional<tbb::global_control> limit;  // lets TBB start more threads than there are cores, if asked to
-    if (threads > 0) limit.emplace(tbb::global_control::max_allowed_parallelism, threads);
-    tbb::task_arena arena(threads > 0 ? threads : tbb::task_arena::automatic);
-    arena.execute([&] { work(); });
+    Threads(threads).execute(work);
 }
 
 // Calls `work(chunk, begin, end)` for every piece of [0, n) of `size` entries.

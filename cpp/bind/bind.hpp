@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <new>
 #include <span>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "trace/batch.hpp"
+#include "trace/fire.hpp"
 
 namespace hedgerow {
 
@@ -63,6 +65,35 @@ std::span<const T> values(const AnyArray& array, const char* name, std::ptrdiff_
         if (array.size() > 0 && array.shape(i) > 1 && array.stride(i) != static_cast<std::int64_t>(stride))
             refuse("must be C-contiguous");
     return {static_cast<const T*>(array.data()), array.size()};
+}
+
+// Embree aborts on rays with NaN, infinity or more than about 1e18, and floats overflow when such numbers are
+// multiplied.
+constexpr double kFarthest_m = 1e12;
+
+// Refuses numbers beyond `most`, infinities and NaN.
+template <typename T>
+void require_within(std::span<const T> numbers, const char* name, double most) {
+    bool within = true;
+    for (const T number : numbers) within &= std::abs(number) <= static_cast<T>(most);  // no branch: eight at a time
+    if (!within) throw nb::value_error((std::string(name) + ": must be finite and not so large").c_str());
+}
+
+// Refuses NaN alone.
+template <typename T>
+void require_numbers(std::span<const T> numbers, const char* name) {
+    bool known = true;
+    for (const T number : numbers) known &= number == number;
+    if (!known) throw nb::value_error((std::string(name) + ": must not be NaN").c_str());
+}
+
+inline void require_number(float number, const char* name) {
+    require_numbers(std::span<const float>(&number, 1), name);
+}
+
+inline void require_limits(const RangeLimits& limits) {
+    require_number(limits.min_m, "min_m");
+    require_number(limits.max_m, "max_m");
 }
 
 // A fresh numpy array (a Column, Rows3 or Table) and its values. numpy allocates it: large ones get huge pages, which

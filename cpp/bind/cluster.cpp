@@ -125,6 +125,8 @@ auto cluster_points(const AnyArray& points, const ClusterSettings& settings, int
         throw nb::value_error("clusters: must be from 2 to 64");
     if (settings.split_points < 2 || settings.restarts < 1 || settings.iterations < 1)
         throw nb::value_error("split_points, restarts, iterations: too small");
+    if (settings.restarts > 10'000) throw nb::value_error("restarts: must be at most 10,000");
+    require_within(positions, "points", kFarthest_m);
     Clusters found;
     {
         nb::gil_scoped_release release;

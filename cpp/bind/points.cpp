@@ -17,6 +17,8 @@ void make_cloud(PointCloud* self, const AnyArray& position, const AnyArray& norm
     const auto n = static_cast<std::ptrdiff_t>(labels.size());
     const PointArrays arrays{values<float>(position, "position", n, 3), values<float>(normal, "normal", n, 3),
                              values<float>(intensity, "intensity", n), labels};
+    require_within(arrays.position, "position", kFarthest_m);
+    require_within(std::span<const float>(&reach_m, 1), "reach_m", kFarthest_m);
     nb::gil_scoped_release release;
     new (self) PointCloud(arrays, reach_m, first);
 }
@@ -34,6 +36,7 @@ struct SeenPoints {
 SeenPoints points_seen(const std::vector<std::shared_ptr<PointCloud>>& clouds, const HeldBeams& beams,
                        RangeLimits limits, Pick pick, const SurfaceNoise& noise, int threads,
                        const nb::object& progress) {
+    require_limits(limits);
     SeenPoints seen(beams.size());
     const SeenArrays out{seen.element.values,   seen.mean_m.values, seen.sigma_m.values,
                          seen.intensity.values, seen.label.values,  seen.incidence_cosine.values};

@@ -25,6 +25,12 @@ void make_spot(Spot* self, const AnyArray& points, const AnyArray& cells, const 
                     round,
                     half_m,
                     tangent};
+    require_within(std::span<const float>(self->points), "points", 1e3);
+    require_within(std::span<const float>(self->cells), "cells", 1e3);
+    for (std::size_t i = 0; round && i < self->cells.size(); i += 4)
+        if (self->cells[i] < 0 || self->cells[i + 1] < 0) throw nb::value_error("cells: squared radii are negative");
+    require_within(std::span<const float>(half_m), "half_m", 1e3);
+    require_within(std::span<const float>(tangent), "tangent", 1e3);
 }
 
 // How many returns a pulse can have.
@@ -41,6 +47,7 @@ int returns_per_pulse(const Receiver& receiver) {
 }
 
 void require_usable(const PulseSettings& settings) {
+    require_limits(settings.limits);
     const int most = settings.receiver.max_returns;
     if (most < 1 || most > kMaxSubRays) throw nb::value_error("max_returns: must be from 1 to 81");
     const bool digital = settings.receiver.mode == ReturnMode::waveform;

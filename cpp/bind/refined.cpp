@@ -11,9 +11,17 @@
 namespace hedgerow {
 namespace {
 
+// These sum over the elements of the scene itself; those of placed scenes have a frame of their own.
+void require_own(const Scene& scene, std::span<const float> range_m, const RayModel& model) {
+    if (scene.has_placed()) throw nb::value_error("scene: holds placed scenes, which cannot be refined");
+    require_limits(model.limits);
+    require_numbers(range_m, "range_m");
+}
+
 auto ray_sums_of(Scene& scene, const HeldBeams& beams, const AnyArray& range_m, const RayModel& model, int threads,
                  const nb::object& progress) {
     const auto ranges = values<float>(range_m, "range_m", static_cast<std::ptrdiff_t>(beams.size()));
+    require_own(scene, ranges, model);
     const Fresh<Table<std::int64_t>> sums(scene.n_elements(), kRaySums);
     const Fresh<Column<double>> log_density(beams.size());
     std::ranges::fill(sums.values, 0);
@@ -27,6 +35,7 @@ auto ray_sums_of(Scene& scene, const HeldBeams& beams, const AnyArray& range_m, 
 auto loss_gradient_of(Scene& scene, const HeldBeams& beams, const AnyArray& range_m, const RayModel& model,
                       const LossWeights& weights, int threads, const nb::object& progress) {
     const auto ranges = values<float>(range_m, "range_m", static_cast<std::ptrdiff_t>(beams.size()));
+    require_own(scene, ranges, model);
     const Fresh<Table<std::int64_t>> sums(scene.n_elements(), kLossSums);
     const Fresh<Rows3<double>> scores(beams.size(), 3);
     std::ranges::fill(sums.values, 0);

@@ -50,6 +50,7 @@ void add_mesh(Scene& scene, const AnyArray& vertices, const AnyArray& triangles,
                             values<std::uint8_t>(noise_group, "noise_group", n),
                             lambertian,
                             labels_of(labels, n)};
+    require_within(arrays.vertices, "vertices", kFarthest_m);
     for (const std::uint32_t corner : corners)
         if (corner >= arrays.vertices.size() / 3) throw nb::value_error("triangles: names a vertex that is not there");
     for (const std::uint8_t group : arrays.noise_group)
@@ -70,6 +71,9 @@ void add_gaussians(Scene& scene, const AnyArray& mean_m, const AnyArray& whiteni
                                 values<float>(intensity, "intensity", n),
                                 values<float>(intensity_sigma, "intensity_sigma", n),
                                 labels_of(labels, n)};
+    require_within(arrays.mean, "mean_m", kFarthest_m);
+    require_within(arrays.whitening, "whitening", kFarthest_m);
+    require_number(tau, "tau");
     nb::gil_scoped_release release;
     scene.add_gaussians(arrays, law, tau);
 }
@@ -78,6 +82,7 @@ void place(Scene& scene, std::shared_ptr<Scene> other, const AnyArray& transform
            std::int64_t first_element) {
     const auto matrices = values<double>(transforms, "transforms", -1, 12);
     const auto labels = values<std::int32_t>(label, "label", static_cast<std::ptrdiff_t>(matrices.size() / 12));
+    require_within(matrices, "transforms", kFarthest_m);
     if (first_element >= 0 && labels.size() != 1) throw nb::value_error("first_element: wants exactly one transform");
     for (std::size_t i = 0; i < labels.size(); ++i) {
         Affine to_world;

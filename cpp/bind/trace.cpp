@@ -25,6 +25,9 @@ void make_beams(HeldBeams* self, const AnyArray& origin_m, const AnyArray& direc
                           values<std::int32_t>(sweep, "sweep", n),
                           {scene_origin_m[0], scene_origin_m[1], scene_origin_m[2]}},
                          {origin_m, direction, pulse, ring, sweep}};
+    require_within(self->origin_m, "origin_m", kFarthest_m);
+    require_within(self->direction, "direction", 2);
+    require_within(std::span<const double>(scene_origin_m), "scene_origin_m", kFarthest_m);
 }
 
 struct Hits {
@@ -41,6 +44,7 @@ struct Hits {
 
 Hits fire_beams(Scene& scene, const HeldBeams& beams, RangeLimits limits, std::uint64_t seed, int threads,
                 const nb::object& progress) {
+    require_limits(limits);
     Hits hits(beams.size());
     const ReturnArrays out = hits.arrays();
     nb::gil_scoped_release release;
@@ -52,6 +56,9 @@ Hits beams_first_behind(Scene& scene, const HeldBeams& beams, const AnyArray& ne
                         const AnyArray& passed_labels, std::uint64_t seed, int threads, const nb::object& progress) {
     const auto n = static_cast<std::ptrdiff_t>(beams.size());
     const auto near = values<float>(near_m, "near_m", n), far = values<float>(far_m, "far_m", n);
+    require_within(near, "near_m", kFarthest_m);
+    if (!std::ranges::all_of(near, [](float each) { return each >= 0; })) throw nb::value_error("near_m: is negative");
+    require_numbers(far, "far_m");
     LabelSet passed;
     for (const std::uint16_t label : values<std::uint16_t>(passed_labels, "passed_labels", -1)) passed.set(label);
     Hits hits(beams.size());
@@ -68,6 +75,7 @@ struct PiercedElements {
 
 PiercedElements pierced_by(Scene& scene, const HeldBeams& beams, float max_range_m, int threads,
                            const nb::object& progress) {
+    require_number(max_range_m, "max_range_m");
     Pierced found;
     {
         nb::gil_scoped_release release;
@@ -90,6 +98,8 @@ PiercedElements pierced_by(Scene& scene, const HeldBeams& beams, float max_range
 auto count_beams(Scene& scene, const HeldBeams& beams, const AnyArray& range_m, float max_range_m, float window_m,
                  int threads, const nb::object& progress) {
     const auto ranges = values<float>(range_m, "range_m", static_cast<std::ptrdiff_t>(beams.size()));
+    require_number(max_range_m, "max_range_m");
+    require_numbers(ranges, "range_m");
     const Fresh<Column<std::uint32_t>> hits(scene.n_elements()), passes(scene.n_elements());
     std::ranges::fill(hits.values, 0u);
     std::ranges::fill(passes.values, 0u);
@@ -103,6 +113,8 @@ auto count_beams(Scene& scene, const HeldBeams& beams, const AnyArray& range_m, 
 auto beams_log_likelihood(Scene& scene, const HeldBeams& beams, const AnyArray& range_m, RangeLimits limits,
                           float min_sigma_m, int threads, const nb::object& progress) {
     const auto ranges = values<float>(range_m, "range_m", static_cast<std::ptrdiff_t>(beams.size()));
+    require_limits(limits);
+    require_numbers(ranges, "range_m");
     const Fresh<Column<double>> log_density(beams.size());
     {
         nb::gil_scoped_release release;

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "learn/cluster.hpp"
 
-#include <tbb/global_control.h>
-#include <tbb/parallel_for.h>
 #include <tbb/parallel_sort.h>
-#include <tbb/task_arena.h>
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <utility>
 
+#include "base/parallel.hpp"
 #include "learn/kmeans.hpp"
 
 namespace hedgerow {
@@ -125,9 +122,7 @@ std::vector<Node> split_large(Cloud& cloud, const ClusterSettings& settings, con
 }  // namespace
 
 Clusters cluster(std::span<const double> points, const ClusterSettings& settings, int threads, const Tick& tick) {
-    std::optional<tbb::global_control> limit;
-    if (threads > 0) limit.emplace(tbb::global_control::max_allowed_parallelism, threads);
-    tbb::task_arena arena(threads > 0 ? threads : tbb::task_arena::automatic);
+    Threads arena(threads);
     Cloud cloud(0);
     arena.execute([&] { cloud = load(points); });
     Clusters found;

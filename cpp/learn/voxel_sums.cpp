@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "learn/voxel_sums.hpp"
 
-#include <tbb/global_control.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
-
 #include <algorithm>
 #include <cmath>
-#include <optional>
+
+#include "base/parallel.hpp"
 
 namespace hedgerow {
 namespace {
@@ -88,9 +85,7 @@ void VoxelSums::add_range(const MeasuredArrays& returns, Chunk beams) {
 }
 
 void VoxelSums::add(const MeasuredArrays& returns, int threads, const Tick& tick) {
-    std::optional<tbb::global_control> limit;
-    if (threads > 0) limit.emplace(tbb::global_control::max_allowed_parallelism, threads);
-    tbb::task_arena arena(threads > 0 ? threads : tbb::task_arena::automatic);
+    Threads arena(threads);
     const std::size_t n_chunks = (returns.size() + kBeamsPerChunk - 1) / kBeamsPerChunk;
     for (std::size_t first = 0; first < n_chunks; first += kChunksPerTick) {
         const std::size_t last = std::min(first + kChunksPerTick, n_chunks);

@@ -51,24 +51,30 @@ std::vector<T> copied(std::span<const T> values) {
     return {values.begin(), values.end()};
 }
 
-std::array<float, 9> inverse_transpose(const Affine& m) {
-    const double a = m[0], b = m[1], c = m[2], d = m[4], e = m[5], f = m[6], g = m[8], h = m[9], i = m[10];
-    const double c00 = e * i - f * h, c01 = f * g - d * i, c02 = d * h - e * g;
-    const double determinant = a * c00 + b * c01 + c * c02;
-    if (!(std::abs(determinant) > 1e-30)) throw std::invalid_argument("transform: not invertible");
-    const double cofactors[9] = {c00,           c01,           c02,           c * h - b * i, a * i - c * g,
-                                 b * g - a * h, b * f - c * e, c * d - a * f, a * e - b * d};
-    std::array<float, 9> out;
-    for (int k = 0; k < 9; ++k) out[k] = static_cast<float>(cofactors[k] / determinant);
-    return out;
-}
-
 // How much the linear part of a transform can stretch a length (its Frobenius norm bounds it).
 double largest_scale(const Affine& m) {
     double sum = 0;
     for (int row = 0; row < 3; ++row)
         for (int column = 0; column < 3; ++column) sum += m[4 * row + column] * m[4 * row + column];
     return std::sqrt(sum);
+}
+
+std::array<float, 9> inverse_transpose(const Affine& m) {
+    const double a = m[0], b = m[1], c = m[2], d = m[4], e = m[5], f = m[6], g = m[8], h = m[9], i = m[10];
+    const double c00 = e * i - f * h, c01 = f * g - d * i, c02 = d * h - e * g;
+    const double determinant = a * c00 + b * c01 + c * c02;
+    // Rays go through the inverse: it must not blow them up beyond what Embree can trace.
+    constexpr double kMost = 1e6;
+    if (!(std::abs(determinant) > 1e-12 * std::pow(largest_scale(m), 3)))
+        throw std::invalid_argument("transform: not invertible");
+    const double cofactors[9] = {c00,           c01,           c02,           c * h - b * i, a * i - c * g,
+                                 b * g - a * h, b * f - c * e, c * d - a * f, a * e - b * d};
+    std::array<float, 9> out;
+    for (int k = 0; k < 9; ++k) {
+        out[k] = static_cast<float>(cofactors[k] / determinant);
+        if (!(std::abs(out[k]) <= kMost)) throw std::invalid_argument("transform: not invertible, or shrinks too much");
+    }
+    return out;
 }
 
 // The points in the order of a Morton curve through their bounding box.

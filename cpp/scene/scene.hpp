@@ -169,6 +169,7 @@ class Scene {
     // One more than the highest number of an element.
     std::uint64_t n_elements() const { return std::max(n_own_elements_ + n_placed_elements_, end_of_given_); }
     std::size_t n_placements() const { return flat_.size(); }
+    bool has_placed() const { return !placed_.empty(); }
     bool has_meshes() const { return has_meshes_; }  // here or in anything placed
     // Whether anything here draws: opaque meshes of exact intensity do not, and spare the numbers.
     bool is_random() const { return is_random_; }

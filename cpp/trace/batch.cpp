@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/batch.hpp"
 
-#include <tbb/global_control.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <optional>
 
 #include "base/morton.hpp"
+#include "base/parallel.hpp"
 
 namespace hedgerow {
 namespace {
@@ -72,9 +68,7 @@ void sort_by_direction(std::span<const float> direction, std::vector<std::uint32
 
 void for_chunks(const BeamArrays& beams, int threads, const Tick& tick, const std::function<void(Chunk)>& work) {
     const std::vector<Chunk> chunks = chunks_of(beams);
-    std::optional<tbb::global_control> limit;  // lets TBB start more threads than there are cores, if asked to
-    if (threads > 0) limit.emplace(tbb::global_control::max_allowed_parallelism, threads);
-    tbb::task_arena arena(threads > 0 ? threads : tbb::task_arena::automatic);
+    Threads arena(threads);
     for (std::size_t first = 0; first < chunks.size(); first += kChunksPerTick) {
         const std::size_t last = std::min(first + kChunksPerTick, chunks.size());
         arena.execute([&] { tbb::parallel_for(first, last, [&](std::size_t i) { work(chunks[i]); }); });

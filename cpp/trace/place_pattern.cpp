@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/place_pattern.hpp"
 
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
-
 #include <algorithm>
 #include <cmath>
+
+#include "base/parallel.hpp"
 
 namespace hedgerow {
 namespace {
@@ -128,8 +127,7 @@ void place_pattern(const PatternArrays& pattern, const TrajectoryArrays& traject
             origin_m[3 * i + 2] = start.z;
         }
     };
-    tbb::task_arena arena(threads > 0 ? threads : tbb::task_arena::automatic);
-    arena.execute([&] { tbb::parallel_for(std::size_t{0}, (n + kBlock - 1) / kBlock, place_block); });
+    on_threads(threads, [&] { tbb::parallel_for(std::size_t{0}, (n + kBlock - 1) / kBlock, place_block); });
 }
 
 }  // namespace hedgerow

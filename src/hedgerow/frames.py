@@ -15,17 +15,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.base import arrays, rotation
+from hedgerow.base.arguments import as_positive, as_whole, require_each, require_kind
 from hedgerow.base.arrays import RowError
 from hedgerow.base.columns import set_fields
 from hedgerow.errors import InputError
 
-_NS_PER_S = 1_000_000_000
+_MAX_POSES = 100_000_000  # 6 GB
 _QUATERNION_TOLERANCE = 1e-3  # what text files with four digits need
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pose:
-    """A rigid transform. Raises InputError if a number is not finite or the quaternion is off unit length by 1e-3."""
+    """A rigid transform.
+
+    Raises InputError if a number is not finite, a coordinate is beyond ±1e8 m, or the quaternion is off unit length by
+    1e-3.
+    """
 
     position_m: NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
     """(3,) origin of the inner frame in the outer frame [m]."""
@@ -43,7 +48,9 @@ class Pose:
     def from_xyz_rpy(cls, xyz_m: ArrayLike, rpy_rad: ArrayLike = (0.0, 0.0, 0.0)) -> Self:
         """Make a pose from (3,) position [m] and (3,) roll, pitch, yaw [rad] about the fixed x, y, z axes, in turn."""
         roll, pitch, yaw = arrays.as_floats("rpy_rad", rpy_rad, (3,))
-        return cls(np.asarray(xyz_m), rotation.from_rpy(roll, pitch, yaw))
+        position_m = arrays.as_floats("xyz_m", xyz_m, (3,))
+        arrays.require_finite("rpy_rad", np.array([roll, pitch, yaw]))
+        return cls(position_m, rotation.from_rpy(roll, pitch, yaw))
 
     @classmethod
     def from_matrix(cls, matrix: ArrayLike) -> Self:
@@ -67,6 +74,7 @@ class Pose:
 
     def __matmul__(self, inner: "Pose") -> "Pose":
         """Chain two transforms: T_a_b @ T_b_c is T_a_c."""
+        require_kind("right of @", inner, Pose, "a Pose")
         return Pose(self.transform(inner.position_m), rotation.multiply(self.quaternion_xyzw, inner.quaternion_xyzw))
 
     def inverse(self) -> "Pose":
@@ -85,7 +93,8 @@ class Trajectory:
     """Poses in time, T_map_sensor.
 
     Takes arrays or lists; float times are seconds, integers nanoseconds. Raises InputError naming the row if there is
-    no pose, the times do not increase, a number is not finite, or a quaternion is off unit length by more than 1e-3.
+    no pose, the times do not increase, a number is not finite, a coordinate is beyond ±1e8 m, or a quaternion is off
+    unit length by more than 1e-3.
     """
 
     time_ns: NDArray[np.int64]
@@ -99,7 +108,7 @@ class Trajectory:
 
     def __post_init__(self) -> None:
         """Check every number once."""
-        n_poses = len(self.time_ns)
+        n_poses = arrays.n_rows("time_ns", self.time_ns)
         if n_poses == 0:
             raise InputError("time_ns", "the trajectory is empty; give at least one pose")
         time_ns = arrays.as_time_ns("time_ns", self.time_ns, n_poses)
@@ -115,23 +124,27 @@ class Trajectory:
     @classmethod
     def from_poses(cls, times: ArrayLike, poses: Sequence[Pose]) -> Self:
         """Make a trajectory from (K,) times (floats are seconds, integers nanoseconds) and as many poses."""
+        require_each("poses", poses, Pose)
         positions = np.array([pose.position_m for pose in poses]).reshape(-1, 3)
         quaternions = np.array([pose.quaternion_xyzw for pose in poses]).reshape(-1, 4)
-        return cls(np.asarray(times), positions, quaternions)
+        n_times = arrays.n_rows("times", times)
+        if n_times != len(poses):
+            raise InputError("times", f"{n_times} of them, but {len(poses)} poses; expected one for each")
+        return cls(arrays.as_time_ns("times", times, n_times), positions, quaternions)
 
     @classmethod
     def standing(cls, pose: Pose, duration_s: float) -> Self:
         """Stay in one pose from time 0 on."""
-        _require_positive("duration_s", duration_s)
-        return cls.from_poses([0.0, duration_s], [pose, pose])
+        end_s = as_positive("duration_s", duration_s)
+        return cls.from_poses([0.0, end_s], [pose, pose])
 
     @classmethod
     def line(cls, start_m: ArrayLike, end_m: ArrayLike, speed_mps: float) -> Self:
         """Drive from one (3,) point to another from time 0 on, level, x axis towards the end [m, m/s]."""
-        _require_positive("speed_mps", speed_mps)
+        as_positive("speed_mps", speed_mps)
         start, end = arrays.as_floats("start_m", start_m, (3,)), arrays.as_floats("end_m", end_m, (3,))
         path = end - start
-        _require_positive("distance from start_m to end_m", float(np.linalg.norm(path)))
+        as_positive("distance from start_m to end_m", float(np.linalg.norm(path)))
         yaw = float(np.arctan2(path[1], path[0]))
         poses = [Pose.from_xyz_rpy(point, (0, 0, yaw)) for point in (start, end)]
         return cls.from_poses([0.0, float(np.linalg.norm(path)) / speed_mps], poses)
@@ -142,14 +155,18 @@ class Trajectory:
     ) -> Self:
         """Drive round a (3,) point from time 0 on, level, counter-clockwise, starting east of it [m, m/s]."""
         for name, value in (("radius_m", radius_m), ("speed_mps", speed_mps), ("turns", turns)):
-            _require_positive(name, value)
+            as_positive(name, value)
+        as_whole("poses_per_turn", poses_per_turn, 1, _MAX_POSES)
+        n_poses = max(2, as_whole("turns", round(poses_per_turn * turns), 0, _MAX_POSES, "fewer poses") + 1)
         centre = arrays.as_floats("centre_m", centre_m, (3,))
-        angle = np.linspace(0, 2 * np.pi * turns, max(2, round(poses_per_turn * turns) + 1))
+        angle = np.linspace(0, 2 * np.pi * turns, n_poses)
         zero = np.zeros_like(angle)
         position_m = centre + radius_m * np.stack([np.cos(angle), np.sin(angle), zero], axis=1)
         half_yaw = (angle + np.pi / 2) / 2  # along the tangent
         quaternion = np.stack([zero, zero, np.sin(half_yaw), np.cos(half_yaw)], axis=1)
-        return cls(arrays.as_time_ns("times", angle * radius_m / speed_mps, len(angle)), position_m, quaternion)
+        with np.errstate(over="ignore"):
+            seconds = angle * radius_m / speed_mps
+        return cls(arrays.as_time_ns("times", seconds, len(angle)), position_m, quaternion)
 
     def __len__(self) -> int:
         """Count the poses."""
@@ -188,13 +205,15 @@ class Trajectory:
         Raises:
             InputError: a time outside the trajectory; nothing is extrapolated.
         """
-        wanted = arrays.as_time_ns("time_ns", time_ns, np.size(time_ns))
+        given = arrays.as_numbers("time_ns", time_ns)
+        wanted = arrays.as_time_ns("time_ns", given, given.size)
         outside = (wanted < self.time_ns[0]) | (wanted > self.time_ns[-1])
         if outside.any():
             raise InputError(
                 "time_ns",
                 f"{int(outside.sum())} of {len(wanted)} times lie outside the trajectory, the first is "
-                f"{wanted[arrays.first_row(outside)]} ns; it spans {self.start_ns} to {self.end_ns} ns",
+                f"{wanted[arrays.first_row(outside)]} ns; it spans {self.start_ns} to {self.end_ns} ns, the times "
+                f"{wanted.min()} to {wanted.max()} ns; give a trajectory that covers them",
             )
         if len(self) == 1:
             return np.repeat(self.position_m, len(wanted), axis=0), np.repeat(self.quaternion_xyzw, len(wanted), axis=0)
@@ -211,17 +230,20 @@ class Trajectory:
 
     def pose_at(self, time: float) -> Pose:
         """Return the pose at one time: an integer in ns or a float in seconds."""
+        require_kind("time", time, (int, float, np.integer, np.floating), "one time")
         position_m, quaternion = self.at(np.asarray(time)[None])
         return Pose(position_m[0], quaternion[0])
 
     def __matmul__(self, mount: Pose) -> "Trajectory":
         """Chain with a fixed mount on the inside: T_map_base @ T_base_sensor is T_map_sensor."""
+        require_kind("mount", mount, Pose, "a Pose")
         offset = rotation.rotate(self.quaternion_xyzw, mount.position_m)
         turned = rotation.multiply(self.quaternion_xyzw, np.broadcast_to(mount.quaternion_xyzw, (len(self), 4)))
         return Trajectory(self.time_ns, self.position_m + offset, turned, self.source)
 
     def equal(self, other: "Trajectory") -> bool:
         """Tell whether both hold the same times and poses."""
+        require_kind("other", other, Trajectory, "a Trajectory")
         pairs = [(self.time_ns, other.time_ns), (self.position_m, other.position_m)]
         pairs.append((self.quaternion_xyzw, other.quaternion_xyzw))
         return all(np.array_equal(mine, theirs) for mine, theirs in pairs)
@@ -234,9 +256,12 @@ def poses_from_matrices(name: str, matrices: NDArray[np.float64]) -> tuple[NDArr
         InputError: a row that is not finite or no rotation.
     """
     arrays.require_finite(name, matrices)
+    arrays.require_coordinates(name, matrices[:, :, 3])
     turn = matrices[:, :, :3]
-    error = np.abs(turn @ turn.transpose(0, 2, 1) - np.eye(3)).max(axis=(1, 2), initial=0)
-    wrong = (error > 2 * _QUATERNION_TOLERANCE) | (np.linalg.det(turn) < 0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        error = np.abs(turn @ turn.transpose(0, 2, 1) - np.eye(3)).max(axis=(1, 2), initial=0)
+    # An overflow is no rotation either: NaN fails the first comparison.
+    wrong = ~(error <= 2 * _QUATERNION_TOLERANCE) | (np.linalg.det(turn) < 0)
     if wrong.any():
         row = arrays.first_row(wrong)
         found = turn[row].tolist()
@@ -245,7 +270,7 @@ def poses_from_matrices(name: str, matrices: NDArray[np.float64]) -> tuple[NDArr
 
 
 def _store_poses(owner: object, position_m: NDArray[np.float64], quaternion: NDArray[np.float64]) -> None:
-    arrays.require_finite("position_m", position_m)
+    arrays.require_coordinates("position_m", position_m)
     arrays.require_finite("quaternion_xyzw", quaternion)
     arrays.require_unit("quaternion_xyzw", quaternion, _QUATERNION_TOLERANCE)
     # A quaternion that is already exact keeps its last bit, so that files round-trip.
@@ -254,6 +279,6 @@ def _store_poses(owner: object, position_m: NDArray[np.float64], quaternion: NDA
     set_fields(owner, {"position_m": arrays.read_only(position_m), "quaternion_xyzw": arrays.read_only(unit)})
 
 
-def _require_positive(name: str, value: float) -> None:
-    if not 0 < value < np.inf:
-        raise InputError(name, f"expected a finite number above 0, found {value}")
+def span_text(start_ns: int, end_ns: int) -> str:
+    """Say from when to when, in seconds."""
+    return f"{start_ns / 1e9:.3f} to {end_ns / 1e9:.3f} s"

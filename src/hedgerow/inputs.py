@@ -12,12 +12,12 @@ the wrong kind is refused in one sentence that says what it is, an unknown name 
 
 import difflib
 import time
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from hedgerow.base.settings_file import read_toml
 from hedgerow.errors import FileError, InputError
 from hedgerow.frames import Trajectory
 from hedgerow.sensor import Sensor
@@ -49,9 +49,9 @@ def kind_of(given: str | Path) -> Kind:
 
     path = Path(given)
     suffix = path.suffix.lower()
-    if is_world(path):
-        return "learned world"
-    if path.exists():
+    if _is_there(path):
+        if is_world(path):
+            return "learned world"
         if path.is_file() and suffix == ".toml":
             return "sensor" if _is_sensor_file(path) else "scene"
         if path.is_file() and suffix in TRAJECTORY_FORMATS:
@@ -148,7 +148,7 @@ class Place:
         wanted = name or next(iter(names), "")
         if wanted in names:
             return wanted
-        if not wanted or not Path(wanted).exists():
+        if not wanted or not _is_there(Path(wanted)):
             known = f"the scene has {', '.join(names)}" if names else f"{self.name} names none"
             said = f"give a trajectory of the scene or a file of poses; {known}"
             raise InputError(f"--trajectory {wanted}".strip(), said)
@@ -235,11 +235,18 @@ def describe(given: str | Path) -> list[tuple[str, str]]:
             return list(describe_file(given).items())
 
 
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a name too long for the system
+        return False
+
+
 def _is_sensor_file(path: Path) -> bool:
     """Return whether a TOML file describes a sensor; one that cannot be read is left to the scene reader to refuse."""
     try:
-        return "pattern" in tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        return "pattern" in read_toml(path, "sensor file")
+    except FileError:
         return False
 
 

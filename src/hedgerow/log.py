@@ -11,7 +11,7 @@ C-ordered from then on; selections of checked data are not checked again.
     cloud = log.select(sweep=range(5, 10), ring=3).points()
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
 from typing import Any, Self
@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.base import arrays
+from hedgerow.base.arguments import as_number, require_each, require_kind
 from hedgerow.base.arrays import Index, Numbers
 from hedgerow.base.columns import Table, require_agreement, set_fields
 from hedgerow.errors import InputError
@@ -34,7 +35,8 @@ class Beams(Table):
     """N laser pulses in the map frame.
 
     The constructor takes arrays of exactly these types; `from_arrays` converts. Raises InputError naming the array
-    and the row where a type, a shape or a value is wrong. `beams[...]` takes a slice, a mask or positions.
+    and the row where a type, a shape or a value is wrong; coordinates lie within ±1e8 m of the map's zero.
+    `beams[...]` takes a slice, a mask or positions.
     """
 
     origin_m: NDArray[np.float64]
@@ -55,11 +57,12 @@ class Beams(Table):
         origin_m = arrays.require("origin_m", self.origin_m, np.float64, ("N", 3))
         n = len(origin_m)
         direction = arrays.require("direction", self.direction, np.float32, (n, 3))
-        arrays.require_finite("origin_m", origin_m)
+        arrays.require_coordinates("origin_m", origin_m)
         arrays.require_unit("direction", direction)
         checked = {"origin_m": origin_m, "direction": direction}
         for name, dtype in (("time_ns", np.int64), ("ring", np.uint16), ("sweep", np.int32), ("pulse", np.int64)):
             checked[name] = arrays.require(name, getattr(self, name), dtype, (n,))
+        arrays.require_times("time_ns", checked["time_ns"])
         set_fields(self, checked)
 
     @classmethod
@@ -102,7 +105,7 @@ class Beams(Table):
 
         Otherwise the pulses are numbered anew from 0, so that no two share their random numbers.
         """
-        joined = cls.join(parts)
+        joined = cls.join(parts)  # which checks them
         spans = sorted((part.pulse.min(), part.pulse.max()) for part in parts if len(part))
         if all(last < first for (_, last), (first, _) in pairwise(spans)):
             return joined
@@ -193,11 +196,15 @@ class Log:
 
     def __post_init__(self) -> None:
         """Check every value once."""
+        require_kind("beams", self.beams, Beams, "Beams")
+        require_kind("returns", self.returns, Returns, "Returns")
+        require_kind("sensor", self.sensor, str, "the name of a lidar")
+        require_kind("metadata", self.metadata, Mapping, "values by name")
         if len(self.beams) != len(self.returns):
             raise InputError("log", f"{len(self.beams)} beams but {len(self.returns)} returns; expected equal lengths")
         _require_within("range_m", self.returns.range_m, self.min_range_m, self.max_range_m)
         origin_m = arrays.as_floats("map_origin_m", self.map_origin_m, (3,))
-        arrays.require_finite("map_origin_m", origin_m)
+        arrays.require_coordinates("map_origin_m", origin_m)
         set_fields(self, {"min_range_m": float(self.min_range_m), "max_range_m": float(self.max_range_m)})
         set_fields(self, {"map_origin_m": arrays.read_only(origin_m.copy()), "metadata": dict(self.metadata)})
 
@@ -236,7 +243,7 @@ class Log:
             sensor=sensor,
             min_range_m=min_range_m,
             max_range_m=max_range_m,
-            map_origin_m=np.zeros(3) if map_origin_m is None else np.asarray(map_origin_m),
+            map_origin_m=np.zeros(3) if map_origin_m is None else arrays.as_numbers("map_origin_m", map_origin_m),
         )
 
     @classmethod
@@ -246,6 +253,7 @@ class Log:
         Metadata stays where all parts agree. Raises InputError naming what differs: sensor, range limits, map origin,
         returns per pulse, or which arrays there are.
         """
+        require_each("parts", parts, cls)
         require_agreement(parts, ("sensor", "min_range_m", "max_range_m", "map_origin_m"))
         beams = Beams.concatenate([part.beams for part in parts])
         returns = Returns.join([part.returns for part in parts])
@@ -293,6 +301,7 @@ class Log:
 
     def equal(self, other: Self) -> bool:
         """Tell whether both hold the same values, settings and metadata; NaN equals NaN."""
+        require_kind("other", other, Log, "a Log")
         same_data = self.beams.equal(other.beams) and self.returns.equal(other.returns)
         mine, theirs = ((log.sensor, log.min_range_m, log.max_range_m, log.metadata) for log in (self, other))
         return same_data and mine == theirs and np.array_equal(self.map_origin_m, other.map_origin_m)
@@ -300,8 +309,11 @@ class Log:
 
 def require_limits(min_range_m: float, max_range_m: float) -> None:
     """Raise InputError unless something can lie between the range limits."""
-    if not 0 <= min_range_m < max_range_m:
-        raise InputError("range limits", f"expected 0 <= min_range_m < max_range_m, found {min_range_m}, {max_range_m}")
+    low, high = (as_number("range limits", limit_m) for limit_m in (min_range_m, max_range_m))
+    if not 0 <= low < high or low > arrays.FARTHEST_M or arrays.FARTHEST_M < high < np.inf:
+        said = "expected 0 <= min_range_m < max_range_m"
+        most = f", at most {arrays.FARTHEST_M:g} m or inf" if high > arrays.FARTHEST_M else ""
+        raise InputError("range limits", f"{said}{most}, found {min_range_m}, {max_range_m}")
 
 
 def _as_ranges(name: str, values: ArrayLike) -> NDArray[np.float32]:
@@ -319,7 +331,7 @@ def _as_return_column(
     """Convert a column in the shape of the ranges to the type of `missing`, which it gets where there is no return."""
     if values is None:
         return None
-    array = np.asarray(values)
+    array = arrays.as_numbers(name, values)
     if range_m.ndim == 1 and array.shape == (len(range_m), 1):
         array = array[:, 0]
     if isinstance(missing, np.floating):
@@ -337,6 +349,11 @@ def _require_ranges(name: str, range_m: NDArray[np.floating]) -> None:
     if wrong.any():
         row = arrays.first_row(wrong)
         raise arrays.RowError(name, row, f"is {range_m[row].tolist()}; a range is above 0 m, use inf for no return")
+    wrong = (range_m > arrays.FARTHEST_M) & (range_m < np.inf)
+    if wrong.any():
+        row = arrays.first_row(wrong)
+        said = f"a range is at most {arrays.FARTHEST_M:,.0f} m, use inf for no return"
+        raise arrays.RowError(name, row, f"is {range_m[row].tolist()}; {said}")
     if range_m.ndim == 2:
         wrong = range_m[:, 1:] < range_m[:, :-1]
         if wrong.any():

@@ -11,21 +11,28 @@ trajectory and seed give the same bytes everywhere.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from types import NoneType
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hedgerow.base import arrays
+from hedgerow.base.arguments import as_whole, require_kind
+from hedgerow.base.columns import set_fields
 from hedgerow.base.randomness import require_seed
 from hedgerow.errors import InputError
 from hedgerow.frames import Pose, Trajectory
 from hedgerow.log import Beams, Log
 from hedgerow.sensor import Sensor
-from hedgerow.sensor.drive import Aim, extent
+from hedgerow.sensor.drive import MAX_SWEEP_NUMBER, Aim, extent
 from hedgerow.world import World
+from hedgerow.world.reach import require_reach, require_same_place
 
 SAME_ORIGIN_M = 0.001
 """Map origins that differ by less than this are the same."""
+MAX_SWEEPS = 10_000_000
+"""Sweeps of one simulation: eleven days at 10 Hz."""
 
 
 def fire_sweep(
@@ -76,6 +83,15 @@ class Simulation:
     mount: Pose | None = None
     """T_base_sensor. None: the trajectory is the sensor's own."""
 
+    def __post_init__(self) -> None:
+        """Check what each argument is."""
+        _require_kinds(self.world, self.sensor, self.trajectory, self.noise, self.aim, self.mount)
+        require_seed(self.seed)
+        start_ns = arrays.as_time_ns("start_ns", self.start_ns, arrays.n_rows("start_ns", self.start_ns))
+        if len(start_ns) == 0:
+            raise InputError("start_ns", "a simulation has at least one sweep")
+        set_fields(self, {"start_ns": start_ns})
+
     def __len__(self) -> int:
         """Count the sweeps."""
         return len(self.start_ns)
@@ -86,6 +102,7 @@ class Simulation:
 
     def sweep(self, number: int) -> Log:
         """Fire one sweep; numbers past the last drive the same trajectory again, later."""
+        as_whole("number", number, 0, MAX_SWEEP_NUMBER)
         log = fire_sweep(
             self.world,
             self.sensor,
@@ -117,6 +134,7 @@ def simulate(
     noise: bool | None = None,
     aim: Aim | None = None,
     mount: Pose | None = None,
+    anyway: bool = False,
 ) -> Simulation:
     """Drive a sensor through a world; sweeps are fired when they are asked for.
 
@@ -132,19 +150,25 @@ def simulate(
             learned from.
         aim: how the true pulses differ from those that the log reports: by encoder steps, within the beam's cone.
         mount: T_base_sensor. Default: the trajectory is the sensor's own.
+        anyway: fire even if the trajectory is nowhere near the world, which says that one of them is in another frame.
 
     Returns:
         The simulation: iterate it, or ask for `sweep(number)`.
 
     Raises:
-        InputError: the sweeps do not fit into the trajectory, or an argument is wrong; names it.
+        InputError: the sweeps do not fit into the trajectory, the trajectory is elsewhere than the world, or an
+            argument is wrong; names it.
     """
+    _require_kinds(world, sensor, trajectory, noise, aim, mount)
+    require_kind("anyway", anyway, bool, "True or False")
     require_seed(seed)
     if at_s is None:
         begin_ns, n = extent(sensor.pattern, trajectory, start_s, None, sweeps, "sweeps")
+        _require_number(n, sensor, trajectory)
         start_ns = np.array([begin_ns + sensor.pattern.start_ns(number) for number in range(n)], dtype=np.int64)
     else:
         start_ns = _start_times(sensor, trajectory, at_s, start_s, sweeps)
+    require_reach(world, _driven_m(sensor, trajectory, mount, start_ns), sensor.max_range_m, anyway=anyway)
     return Simulation(world, sensor, trajectory, start_ns, seed, noise, aim, mount)
 
 
@@ -154,15 +178,17 @@ def replay(world: World, log: Log, *, seed: int = 0) -> Log:
     No sensor noise is added: a world learned from a log has it already.
 
     Raises:
-        InputError: the world lies in another map.
+        InputError: the world lies in another map, or elsewhere.
     """
+    require_kind("world", world, World, "a World")
+    require_kind("log", log, Log, "a Log; hr.read_log reads one")
     require_same_map("world", world, log)
     simulated = world.fire(log.beams, seed, sensor=Sensor.of(log), limits_m=(log.min_range_m, log.max_range_m))
     return replace(simulated, sensor=log.sensor, map_origin_m=log.map_origin_m)
 
 
 def require_same_map(name: str, world: World, log: Log) -> None:
-    """Raise InputError, with the world's name, if world and log have different map origins."""
+    """Raise InputError, with the world's name, if world and log have different map origins, or are far apart."""
     theirs, ours = world.map_origin_m, log.map_origin_m
     # Worlds that do not know where their map lies leave its origin at 0.
     if theirs.any() and not np.allclose(theirs, ours, rtol=0, atol=SAME_ORIGIN_M):
@@ -171,6 +197,7 @@ def require_same_map(name: str, world: World, log: Log) -> None:
             f"the world's map begins at {theirs.tolist()}, that of the log at {ours.tolist()}; learn and fire "
             "with logs of one map origin",
         )
+    require_same_place(name, world, log.beams.origin_m, log.map_origin_m)
 
 
 def _start_times(
@@ -178,12 +205,45 @@ def _start_times(
 ) -> NDArray[np.int64]:
     if start_s != 0.0 or sweeps is not None:
         raise InputError("at_s", "give either this or start_s and sweeps")
-    times = np.atleast_1d(np.asarray(at_s, dtype=np.float64))
+    times = np.atleast_1d(arrays.as_numbers("at_s", at_s).astype(np.float64))
     if times.ndim != 1 or len(times) == 0 or not np.isfinite(times).all():
         raise InputError("at_s", f"expected one finite time for each sweep, found shape {times.shape}")
     for time_s in (float(times.min()), float(times.max())):
         extent(sensor.pattern, trajectory, time_s, None, 1)
     return trajectory.start_ns + np.rint(times * 1e9).astype(np.int64)
+
+
+def _require_kinds(
+    world: object, sensor: object, trajectory: object, noise: object, aim: object, mount: object
+) -> None:
+    require_kind("world", world, World, "a World: a SceneWorld, a PhysicsWorld or a learned world")
+    require_kind("sensor", sensor, Sensor, "a Sensor; for example hr.Sensor.named('vlp-16')")
+    require_kind("trajectory", trajectory, Trajectory, "a Trajectory; hr.read_trajectory reads one")
+    require_kind("noise", noise, (bool, np.bool_, NoneType), "True, False or None")
+    require_kind("aim", aim, (Aim, NoneType), "an Aim")
+    require_kind("mount", mount, (Pose, NoneType), "a Pose")
+
+
+def _require_number(n: int, sensor: Sensor, trajectory: Trajectory) -> None:
+    """Refuse to plan more sweeps than any drive has: the times of the trajectory must be of another unit."""
+    if n > MAX_SWEEPS:
+        days = (trajectory.end_ns - trajectory.start_ns) / 86_400e9
+        raise InputError(
+            "sweeps",
+            f"the trajectory lasts {days:,.0f} days, which are {n:,} sweeps of {sensor.name}; give sweeps (at most "
+            f"{MAX_SWEEPS:,}), or mend the times: float times are seconds, integers nanoseconds",
+        )
+
+
+def _driven_m(
+    sensor: Sensor, trajectory: Trajectory, mount: Pose | None, start_ns: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return the (K, 3) positions of the sensor at its poses from the first to the last sweep, one before and after."""
+    placed = trajectory if mount is None else trajectory @ mount
+    begin_ns, last_ns = int(start_ns.min()), int(start_ns.max())
+    first = max(0, int(np.searchsorted(placed.time_ns, begin_ns, side="right")) - 1)
+    end_ns = last_ns + round(sensor.sweep_s * 1e9)
+    return placed.position_m[first : int(np.searchsorted(placed.time_ns, end_ns)) + 1]
 
 
 def _delay(log: Log, delay_ns: int) -> Log:

@@ -25,7 +25,7 @@ def in_child(words: list[str], at_call: int | None, number: int) -> tuple[int, s
     counted, errors = Path(".calls"), Path(".stderr")
     pid = os.fork()
     if pid == 0:
-        with errors.open("w") as stderr, open(os.devnull, "w") as stdout:
+        with errors.open("w") as stderr, Path(os.devnull).open("w") as stdout:
             os.dup2(stdout.fileno(), 1)
             os.dup2(stderr.fileno(), 2)
             os._exit(_run(words, at_call, number, counted))
@@ -94,9 +94,11 @@ def check_moment(say: Callable[[str], None], words: list[str], output: Path, at_
         Path("next.txt").unlink()
         if any(each.name in hidden for each in Path().iterdir()):
             say(f"{sorted(hidden)} is still there after the next run")
-    elif code != 0:  # so late that all was done is well too
-        if code != 128 + number or left or "Traceback" in stderr or not stderr.endswith("hedgerow: told to end\n"):
-            say(f"exit code {code}, left {sorted(left)}, said {stderr!r}")
+    # So late that all was done is well too.
+    elif code != 0 and (code != 128 + number or left or not stderr.endswith("hedgerow: told to end\n")):
+        say(f"exit code {code}, left {sorted(left)}, said {stderr!r}")
+    if "Traceback" in stderr:
+        say(stderr)
     if digest(output) not in (there, WHOLE):
         say(f"{output} is neither the old one nor a whole new one")
 

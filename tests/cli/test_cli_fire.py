@@ -141,3 +141,56 @@ def test_plants_and_materials_are_listed():
     assert_refused(run("plants", "cactus"), "cactus: there is no such plant")
     table = run("materials", "--wavelength-nm", 1550).stdout
     assert "0.243" in table and "JHU, grass.txt" in table
+
+
+def test_fire_says_how_much_it_wrote_and_what_the_format_left_out(tmp_path, scene):
+    done = run("fire", scene, "-o", "out.parquet", "--sweeps", 1, cwd=tmp_path)
+    log = hr.read_log(tmp_path / "out.parquet")
+    n_returns = int(log.returns.hit.sum())
+    assert "fired 1 sweep of vlp-16 (0.1 s)" in done.stdout
+    assert f"out.parquet: {len(log):,} beams, {n_returns:,} returns, {len(log) - n_returns:,} misses" in done.stdout
+    assert done.stderr == ""
+    done = run("fire", scene, "-o", "out.ply", "--sweeps", 1, cwd=tmp_path)
+    assert f"out.ply: {n_returns:,} beams, {n_returns:,} returns, 0 misses" in done.stdout
+    assert done.stderr.startswith(
+        f"hedgerow: warning: out.ply: {len(log) - n_returns:,} of {len(log):,} beams left out"
+    )
+
+
+FAR_POSES = {
+    "0 385000 5400000 2 0 0 0 1\n1 385001 5400000 2 0 0 0 1": ("trajectory: it is 5,414 km from the site", "--anyway"),
+    "0 1e12 0 2 0 0 0 1\n1 1e12 0 2 0 0 0 1": ("far.tum, line 1: position_m", "farther than 100,000,000 m"),
+    "0 1e19 0 2 0 0 0 1\n1 1e19 0 2 0 0 0 1": ("far.tum, line 1: position_m", "farther than 100,000,000 m"),
+    "1718000000000000000 0 0 2 0 0 0 1": (
+        "line 1: the time stamp",
+        "looks like nanoseconds",
+        "divide the times by 1e9",
+    ),
+    "1718000000000 0 0 2 0 0 0 1": ("looks like milliseconds", "divide the times by 1000"),
+}
+
+
+@pytest.mark.parametrize("poses", FAR_POSES)
+def test_a_trajectory_of_another_frame_or_clock_is_refused_in_one_sentence(tmp_path, scene, poses):
+    (tmp_path / "far.tum").write_text(poses)
+    done = run("fire", scene, "-o", "out.parquet", "--trajectory", "far.tum", cwd=tmp_path)
+    assert_refused(done, *FAR_POSES[poses])
+    assert not (tmp_path / "out.parquet").exists()
+
+
+def test_anyway_fires_along_a_trajectory_elsewhere_with_a_warning(tmp_path, scene):
+    (tmp_path / "far.tum").write_text(next(iter(FAR_POSES)))
+    words = ["fire", scene, "-o", "out.parquet", "--trajectory", "far.tum", "--sweeps", 1, "--anyway"]
+    done = run(*words, cwd=tmp_path)
+    assert done.returncode == 0
+    assert done.stderr.startswith("hedgerow: warning: trajectory: it is 5,414 km") and done.stderr.count("\n") == 1
+    assert " 0 returns, " in done.stdout
+
+
+def test_fire_hands_options_to_the_writer_and_refuses_those_it_does_not_take(tmp_path, scene):
+    done = run("fire", scene, "-o", "x.parquet", "--set", "organised=true", cwd=tmp_path)
+    assert_refused(done, "organised: writing parquet does not take this option")
+    words = ["fire", str(scene), "--sweeps", "1", "-o"]
+    for name, more in (("plain.mcap", []), ("grid.mcap", ["--set", "organised=true"])):
+        app([*words, str(tmp_path / name), *more], result_action="return_value")
+    assert (tmp_path / "grid.mcap").read_bytes() != (tmp_path / "plain.mcap").read_bytes()

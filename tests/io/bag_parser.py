@@ -1,9 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A reader of ROS 1 bags and messages from the specification alone (wiki.ros.org/Bags/Format/2.0), for the tests."""
+"""Readers of bags that are not ours, for the tests.
+
+ROS 1 bags and messages are read from the specification alone (wiki.ros.org/Bags/Format/2.0), MCAP files by the package
+mcap with its own decoder of ROS 2.
+"""
 
 import struct
+from typing import Any
 
 import numpy as np
+
+KINDS = {2: "u1", 4: "<u2", 7: "<f4"}
+"""Types of PointField."""
 
 
 def fields(data):
@@ -53,11 +61,10 @@ def header(raw):
 
 
 def cloud(raw):
-    """Return stamp, frame and the columns of a PointCloud2."""
+    """Return stamp, frame, the points (in rows if there are several) and is_dense of a PointCloud2."""
     stamp, frame, at = header(raw)
     height, width, n_fields = struct.unpack_from("<III", raw, at)
     at += 12
-    kinds = {7: "<f4", 4: "<u2"}
     names, formats, offsets = [], [], []
     for _ in range(n_fields):
         (length,) = struct.unpack_from("<I", raw, at)
@@ -65,12 +72,13 @@ def cloud(raw):
         offset, kind, count = struct.unpack_from("<IBI", raw, at + 4 + length)
         assert count == 1
         offsets.append(offset)
-        formats.append(kinds[kind])
+        formats.append(KINDS[kind])
         at += 4 + length + 9
     big, step, row_step, n_bytes = struct.unpack_from("<BIII", raw, at)
     assert (big, row_step, n_bytes) == (0, step * width, step * width * height)
     layout = np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": step})
-    return stamp, frame, np.frombuffer(raw, layout, width * height, at + 13)
+    rows = np.frombuffer(raw, layout, width * height, at + 13)
+    return stamp, frame, rows if height == 1 else rows.reshape(height, width), bool(raw[-1])
 
 
 def transforms(raw):
@@ -86,3 +94,48 @@ def transforms(raw):
         found.append((stamp, parent, child, np.array(numbers[:3]), np.array(numbers[3:])))
         at += 4 + length + 56
     return found
+
+
+def read_by_others(path):
+    """Return [(topic, log time, content)]: of clouds (stamp, frame, points, is_dense), of TF a list of transforms."""
+    if path.suffix == ".bag":
+        decode = {"sensor_msgs/PointCloud2": cloud, "tf2_msgs/TFMessage": transforms}
+        return [
+            (topic, time_ns, decode[kind](raw) if kind in decode else raw[4:].decode())
+            for topic, kind, time_ns, raw in messages(path)
+        ]
+    from mcap.reader import make_reader
+    from mcap_ros2.decoder import DecoderFactory
+
+    with path.open("rb") as file:
+        decoded = make_reader(file, decoder_factories=[DecoderFactory()]).iter_decoded_messages()
+        return [(channel.topic, message.log_time, _plain(content)) for _, channel, message, content in decoded]
+
+
+def _plain(content):
+    def ns(stamp):
+        return stamp.sec * 10**9 + stamp.nanosec
+
+    if hasattr(content, "transforms"):
+        return [
+            (
+                ns(each.header.stamp),
+                each.header.frame_id,
+                each.child_frame_id,
+                np.array([getattr(each.transform.translation, axis) for axis in "xyz"]),
+                np.array([getattr(each.transform.rotation, axis) for axis in "xyzw"]),
+            )
+            for each in content.transforms
+        ]
+    if not hasattr(content, "point_step"):
+        return content.data
+    layout: Any = {
+        "names": [each.name for each in content.fields],
+        "formats": [KINDS[each.datatype] for each in content.fields],
+        "offsets": [each.offset for each in content.fields],
+        "itemsize": content.point_step,
+    }
+    rows = np.frombuffer(bytes(content.data), np.dtype(layout))
+    assert content.row_step == content.width * content.point_step
+    rows = rows if content.height == 1 else rows.reshape(content.height, content.width)
+    return ns(content.header.stamp), content.header.frame_id, rows, content.is_dense

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """PLY, PCD and LAS: round trips, what an independent reader finds, and where beams begin."""
 
-from typing import Any
-
 import laspy
 import numpy as np
 import pytest
@@ -17,6 +15,7 @@ from hedgerow.frames import Pose, Trajectory
 from hedgerow.io import open_log, open_sink, read_log, write_log
 from hedgerow.io import source as whole_file
 from hedgerow.io.points.las import pulses_by_time
+from hedgerow.io.points.las_classes import to_codes, to_labels
 
 FILES = ["x.ply", "x.pcd", "x.las", "x.laz"]
 # LAS rounds to millimetres, others hold doubles; ranges and directions are float32: 60 m steps by 4e-6 m.
@@ -77,13 +76,12 @@ def test_what_memory_cannot_hold_is_refused_before_it_is_read(tmp_path, log_make
     if name == "compressed.pcd":
         cloud = PointCloud.from_path(tmp_path / name)
         cloud.save(tmp_path / name, encoding=Encoding.BINARY_COMPRESSED)  # fewer bytes, the same points
-    place: dict[str, Any] = {} if name != "compressed.pcd" else {"scanner_m": [0, 0, 0]}
     monkeypatch.setattr(whole_file, "free_memory_bytes", lambda: 4 * n_bytes)
-    assert len(read_log(tmp_path / name, **place)) > 0
+    assert len(read_log(tmp_path / name)) > 0
     monkeypatch.setattr(whole_file, "free_memory_bytes", lambda: 2 * n_bytes)
     with monkeypatch.context() as patch, pytest.raises(FileError, match=r"is read whole, and would need .* GB of free"):
         patch.setattr(PointCloud, "from_path", None)  # nothing was loaded
-        open_log(tmp_path / name, **place)
+        open_log(tmp_path / name)
 
 
 def test_one_sweep_too_large_for_the_memory_is_refused(tmp_path, monkeypatch):
@@ -142,7 +140,8 @@ def test_laspy_finds_return_numbers_classes_and_gps_time(tmp_path, log_maker, na
     assert np.array_equal(np.asarray(las.return_number), np.nonzero(hit)[1] + 1)
     assert np.array_equal(np.asarray(las.number_of_returns), hit.sum(axis=1)[np.nonzero(hit)[0]])
     label = log.returns.label[hit]
-    assert np.array_equal(np.asarray(las.classification), np.where(label < 256, label, 0))
+    assert np.array_equal(np.asarray(las.classification), to_codes(label, log.points()))
+    assert np.array_equal(np.asarray(las["label"]), label)
     # Adjusted standard GPS time: 14 November 2023 22:13:20 UTC is 1384035218 s after the GPS epoch.
     assert las.header.global_encoding.gps_time_type == laspy.header.GpsTimeType.STANDARD
     assert np.asarray(las.gps_time).min() == pytest.approx(1700000000 - 315964800 + 18 - 1e9, abs=1e-3)
@@ -161,7 +160,7 @@ def test_las_without_our_header_is_read_with_a_scanner_or_a_trajectory(tmp_path)
     log = read_log(tmp_path / "x.las", scanner_m=[0, 0, 0])
     assert log.returns.range_m.tolist() == [[10, 20], [5, np.inf]]
     assert log.returns.label is not None
-    assert log.returns.label.tolist() == [[5, 3], [2, 0]]
+    assert log.returns.label.tolist() == [[70, 70], [72, 0]]  # plants, and the ground
     assert log.returns.intensity is not None
     assert log.returns.intensity[0].tolist() == [7, 9]
     path = Trajectory.from_poses([100.0, 102.0], [Pose((0, 0, 0.0)), Pose((0, -4, 0.0))])  # pyright: ignore[reportArgumentType]  # tuples are converted
@@ -307,4 +306,6 @@ def test_real_laz_has_pulses_with_several_returns():
     n_first = np.count_nonzero(np.asarray(las.return_number) == 1)
     assert len(log) == pytest.approx(n_first, rel=0.08)  # of some pulses the first return lies outside the clip
     assert log.returns.label is not None
-    assert np.array_equal(np.unique(log.returns.label[log.returns.hit]), np.unique(np.asarray(las.classification)))
+    found = np.unique(to_labels(np.asarray(las.classification)))
+    assert np.array_equal(np.unique(log.returns.label[log.returns.hit]), found)
+    assert 72 in found  # the ground

@@ -94,3 +94,17 @@ def test_a_fired_log_says_what_it_was_fired_at(tmp_path):
     assert lines["Trajectory"] == str(tmp_path / "poses.tum")
     assert (lines["Seed"], lines["Sensor noise"]) == ("3", "added")
     assert "Metadata" not in lines
+
+
+def test_what_a_log_says_cannot_steer_the_terminal_nor_fill_it(tmp_path, log_maker):
+    log = log_maker()
+    log.metadata["world"] = {"kind": "scene", "scene": "a\x1b[31mb\u202e" + "x" * 9000}
+    log.metadata["trajectory"] = {"source": "poses\r.tum"}
+    log.metadata["note"] = "y" * 100_000
+    write_log(log, tmp_path / "x.parquet")
+    lines = describe(tmp_path / "x.parquet")
+    assert all(text.isprintable() for text in lines.values())
+    assert lines["Fired at"].startswith(r"scene a\x1b[31mb\u202exxx")
+    assert lines["Trajectory"] == r"poses\r.tum"
+    assert len(lines["Fired at"]) < 600
+    assert len(lines["Metadata"]) < 5000

@@ -18,7 +18,7 @@ from hedgerow.io import (
     write_trajectory,
 )
 from hedgerow.io.formats import FORMATS, load_reader, load_writer
-from hedgerow.io.options import ReadOptions, read_options
+from hedgerow.io.options import ReadOptions, WriteOptions, read_options, split_options
 from hedgerow.io.source import LogSource
 
 LINE = Trajectory.line((0, 0, 0), (3, 4, 0), 2)
@@ -53,6 +53,8 @@ def test_every_row_of_the_tables_leads_to_its_functions():
         assert not each.reads or callable(load_reader(each))
         assert not each.writes or callable(load_writer(each))
         assert set(each.options) <= set(ReadOptions.model_fields)
+        assert set(each.write_options) <= set(WriteOptions.model_fields)
+        assert each.writes or not each.write_options
     for row in TRAJECTORY_FORMATS.values():
         assert callable(row.read)
         assert callable(row.write)
@@ -61,6 +63,13 @@ def test_every_row_of_the_tables_leads_to_its_functions():
 def test_no_two_formats_claim_a_suffix():
     claimed = [suffix for each in FORMATS for suffix in each.suffixes]
     assert len(claimed) == len(set(claimed))
+
+
+def test_no_option_is_for_reading_and_for_writing():
+    assert not set(ReadOptions.model_fields) & set(WriteOptions.model_fields)
+    assert split_options({"organised": True, "static": True}) == ({"static": True}, {"organised": True})
+    with pytest.raises(InputError, match=r"colour: there is no such option; there are trajectory, .*, organised"):
+        split_options({"colour": 1})
 
 
 def test_an_absent_package_is_named_with_the_pip_line(monkeypatch, tmp_path):
@@ -127,6 +136,18 @@ def test_unknown_suffix_is_refused_with_the_known_ones(tmp_path, log_maker):
     assert [path.name for path in tmp_path.iterdir()] == ["x.xyz"]
 
 
+def test_only_what_can_be_written_is_offered_for_writing(tmp_path, log_maker):
+    listed = r"\.bag, \.las, \.laz, \.log, \.mcap, \.parquet, \.pcd, \.ply, and folders: kitti, pcd-folder \(say.*--to"
+    with pytest.raises(FileError, match=rf"suffix \.xyz; known are {listed}"):
+        write_log(log_maker(), tmp_path / "x.xyz")
+    for name in ("x.db3", "x.pcap"):
+        with pytest.raises(FileError, match=rf"cannot be written; use {listed}"):
+            write_log(log_maker(), tmp_path / name)
+    (tmp_path / "x.xyz").write_text("")
+    with pytest.raises(FileError, match=r"known are \.bag, \.db3, .*\.pcap, .*, and folders: kitti-raw, kitti, pcd-fo"):
+        open_log(tmp_path / "x.xyz")
+
+
 @pytest.mark.parametrize("read", [read_log, open_log, read_trajectory])
 def test_missing_file_is_refused_whatever_its_suffix(tmp_path, read):
     with pytest.raises(FileError, match=r"x.xyz: no such file or folder"):
@@ -141,3 +162,15 @@ def test_log_in_a_folder_that_does_not_exist_is_refused(tmp_path, log_maker):
 def test_importing_io_does_not_import_pyarrow_or_scipy():
     code = "import sys, hedgerow.io; sys.exit('pyarrow' in sys.modules or 'scipy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("name", ["scanner_m", "map_origin_m"])
+def test_positions_beyond_every_map_are_refused(name):
+    assert read_options({name: [4e6, 5e6, -1e8]}, (name,), "x")
+    with pytest.raises(InputError, match=rf"{name}\[1\]: input should be .* 100000000"):
+        read_options({name: [0, 1e12, 0]}, (name,), "x")
+
+
+def test_a_mount_beyond_every_map_is_refused():
+    with pytest.raises(InputError, match="farther than 100,000,000 m"):
+        _ = read_options({"mount": [1e12, 0, 0, 0, 0, 0]}, ("mount",), "x").mount_pose

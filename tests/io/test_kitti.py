@@ -2,6 +2,7 @@
 """KITTI drives and sequences: geometry and times in closed form, round trips, and damage."""
 
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from kitti_maker import DRIVE, make_raw, make_sequence, points
 from numpy.testing import assert_allclose
 
 import hedgerow as hr
-from hedgerow.errors import FileError, InputError
+from hedgerow.errors import FileError, HedgerowWarning, InputError
 from hedgerow.io import open_log, open_sink, read_log, write_log
 
 FIRST_NS = 1317042272_100000000  # 2011-09-26 13:04:32.1
@@ -72,9 +73,22 @@ def test_trajectory_option_replaces_the_poses(tmp_path):
     assert_allclose(log.beams.origin_m[:, 0], (log.beams.time_ns - 1317042272_000000000) / 1e8, atol=1e-6)
 
 
+OFFICIAL = {0: 0, 40: 40, 70: 70, 252: 252, 101: 70, 111: 49, 112: 72, 115: 99, 200: 0, 60000: 0}
+"""SemanticKITTI's numbers (semantic-kitti.yaml) of some of its own, ours (grass, trail, rock, target) and nobody's."""
+
+
+def labelled(log):
+    """Return a log with the labels of OFFICIAL, and how many of them SemanticKITTI does not know at all."""
+    hit = log.returns.hit
+    label = np.where(hit, np.random.default_rng(5).choice(list(OFFICIAL), hit.shape), 0).astype(np.uint16)
+    return log.with_returns(replace(log.returns, label=label)), int(np.isin(label, [200, 60000]).sum())
+
+
 def test_written_sequence_is_plain_kitti(tmp_path, log_maker):
-    log = log_maker(arrays=("intensity", "label"))
-    write_log(log, tmp_path / "seq", format="kitti")
+    log, n_unknown = labelled(log_maker(arrays=("intensity",)))
+    with pytest.warns(HedgerowWarning, match=f"seq: {n_unknown} labels are 0 in the label files") as said:
+        write_log(log, tmp_path / "seq", format="kitti")
+    assert len(said) == 1
     for number in range(3):
         sweep = log.select(sweep=number)
         # An independent reader: numpy and the definition of the format.
@@ -85,16 +99,19 @@ def test_written_sequence_is_plain_kitti(tmp_path, log_maker):
         in_map = (turn.T @ pose[:, :3] @ turn @ cloud[:, :3].T).T + turn.T @ pose[:, 3]
         mine = np.column_stack([in_map, cloud[:, 3], label])
         hit = sweep.returns.hit
-        theirs = np.column_stack([sweep.points(), sweep.returns.intensity[hit], sweep.returns.label[hit]])
+        official = [OFFICIAL[each] for each in sweep.returns.label[hit].tolist()]
+        theirs = np.column_stack([sweep.points(), sweep.returns.intensity[hit], official])
         ours, read = (rows[np.argsort(rows[:, 3])] for rows in (theirs, mine))
-        assert_allclose(read, ours, atol=0.02)  # float32 at the 10 km between the random origins steps by 1 mm
+        assert_allclose(read[:, :3], ours[:, :3], atol=0.02)  # float32 at 10 km between random origins: 1 mm
+        assert np.array_equal(read[:, 3:], ours[:, 3:])
         stamp = float((tmp_path / "seq/times.txt").read_text().split()[number])
         assert sweep.beams.time_s.min() <= stamp <= sweep.beams.time_s.max()
 
 
 def test_own_sequence_keeps_settings(tmp_path, log_maker):
-    log = log_maker(arrays=("intensity", "label"))
-    write_log(log, tmp_path / "seq", format="kitti")
+    log, _ = labelled(log_maker(arrays=("intensity",)))
+    with pytest.warns(HedgerowWarning, match="SemanticKITTI has no such number"):
+        write_log(log, tmp_path / "seq", format="kitti")
     again = open_log(tmp_path / "seq")
     assert (again.sensor, again.min_range_m, again.max_range_m) == ("test", 0.5, 60)
     assert_allclose(again.map_origin_m, log.map_origin_m)
@@ -119,6 +136,12 @@ def test_sweeps_out_of_order_leave_nothing_behind(tmp_path, log_maker):
         sink.append(log.select(sweep=2))
         sink.append(log.select(sweep=1))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_two_files_of_one_number_are_refused(tmp_path):
+    sequence = make_sequence(tmp_path)
+    shutil.copy(sequence / "velodyne" / "000001.bin", sequence / "velodyne" / "1.bin")
+    refused(r"1\.bin: is sweep 1 as 0*1\.bin is; remove one of the two", sequence)
 
 
 def test_half_a_point(tmp_path):
@@ -163,7 +186,35 @@ def test_poses_that_end_early(tmp_path):
     drive = make_raw(tmp_path, n_sweeps=5)
     for number in (1, 2, 3, 4):
         (drive / "oxts" / "data" / f"{number:010d}.txt").unlink()
-    refused("the poses end .* s before this sweep does", drive, recover="no")
+    refused("sweep 1: has no pose, they end 0.100 s before its middle; choose sweeps", drive, recover="no")
+    refused(r"\(poses -0.100 to 0.200 s, sweep 0.150 to 0.250 s\)", sequence, recover="no")
+
+
+def test_last_sweep_without_a_pose_is_refused_though_half_a_sweep_may_stick_out(tmp_path):
+    drive = make_raw(tmp_path, n_sweeps=6)
+    assert read_log(drive, recover="no").sweeps.tolist() == list(range(6))
+    (drive / "oxts" / "data" / "0000000005.txt").unlink()
+    refused("sweep 5: has no pose, they end 0.100 s before its middle; choose sweeps", drive, recover="no")
+    assert read_log(drive, range(5), recover="no").sweeps.tolist() == list(range(5))
+    (drive / "oxts" / "data" / "0000000000.txt").unlink()
+    refused("sweep 0: has no pose, they begin 0.100 s after its middle", drive, recover="no")
+
+
+def test_pose_missing_between_others_is_said(tmp_path):
+    drive = make_raw(tmp_path, n_sweeps=6)
+    (drive / "oxts" / "data" / "0000000003.txt").unlink()
+    with pytest.warns(HedgerowWarning, match=r"no packet for sweep 3 \(1 such sweeps\); their poses are taken from"):
+        assert len(read_log(drive, 3, recover="no")) == 30
+
+
+def test_trajectory_that_ends_before_the_sweeps_is_refused_by_reader_and_writer(tmp_path, log_maker):
+    sequence = make_sequence(tmp_path, n_sweeps=6)
+    short = hr.Trajectory.from_poses([0.0, 0.4], [hr.Pose(), hr.Pose((4.0, 0, 0))])  # pyright: ignore[reportArgumentType]  # tuples are converted
+    refused("sweep 5: the poses end 0.050 s before this sweep does", sequence, trajectory=short, recover="no")
+    log = read_log(sequence, recover="no")
+    with pytest.raises(InputError, match=r"trajectory: spans 0.000 to 0.400 s, but sweep 4 is at 0.\d+ s; give one"):
+        write_log(log, tmp_path / "seq", format="kitti", trajectory=short)
+    assert not (tmp_path / "seq").exists()
 
 
 def test_stamps_that_do_not_rise(tmp_path):

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Organised clouds: empty cells become missing returns that point where the lidar did."""
 
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from bag_maker import OUSTER, START_NS, VELODYNE, Maker, rows_of
-from pcd_maker import N_COLUMNS, N_LASERS, lidar, organised, pcd_folder, write_pcd
+from pcd_maker import N_COLUMNS, N_LASERS, lidar, organised, organised_folder, pcd_folder, write_pcd
 
 import hedgerow as hr
-from hedgerow.errors import FileError
+from hedgerow.errors import FileError, HedgerowError
 
 BSD = Path(__file__).resolve().parents[3] / "shared" / "data" / "ouster_bsd"
 STANDING: dict[str, Any] = {"static": True}
@@ -147,3 +148,13 @@ def test_an_unorganised_file_among_organised_ones_is_named(tmp_path):
     write_pcd(folder / f"{(START_NS + 50_000_000) / 1e9:.6f}.pcd", rows.reshape(1, -1))
     with pytest.raises(FileError, match=r"050000\.pcd: has one row of points, but .* is organised; use recover=no"):
         hr.open_log(folder, trajectory=drive)
+
+
+def test_huge_poses_are_refused_without_a_warning_of_numpy(tmp_path):
+    folder = organised_folder(tmp_path)
+    lines = (folder / "poses.tum").read_text().splitlines()
+    words = lines[-1].split()
+    (folder / "poses.tum").write_text("\n".join([*lines[:-1], " ".join([words[0], "1.7e308", *words[2:]])]))
+    with warnings.catch_warnings(), pytest.raises(HedgerowError):
+        warnings.simplefilter("error")
+        hr.read_log(folder)

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Datagrams come out of captures as they went in, in every variant of the file; damage is told."""
 
+import struct
+import time
+
 import pytest
 from packet_maker import ethernet, fragments, ip, pcap, pcapng, udp
 
 from hedgerow.errors import FileError
-from hedgerow.io.pcap.capture import Capture
+from hedgerow.io.pcap.capture import Capture, Fragments
 
 STAMPS = [1_700_000_000_123_456_000, 1_700_000_001_000_001_000, 1_700_000_002_999_999_000]
 PAYLOADS = [bytes([k]) * (100 + k) for k in range(3)]
@@ -100,3 +103,49 @@ def test_packets_cut_when_captured_are_counted_not_decoded(tmp_path):
     capture = Capture(tmp_path / "x.pcap")
     assert list(capture.datagrams()) == []
     assert capture.n_cut == 3
+
+
+def block(kind, body):
+    return struct.pack("<II", kind, len(body) + 12) + body + struct.pack("<I", len(body) + 12)
+
+
+SECTION = block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
+
+
+def test_a_file_of_nothing_but_sections_is_read_in_good_time(tmp_path):
+    (tmp_path / "x.pcapng").write_bytes(SECTION * 40_000)
+    begin_s = time.process_time()
+    assert list(Capture(tmp_path / "x.pcapng").datagrams()) == []
+    assert time.process_time() - begin_s < 2  # where every section looked at all before it, a minute
+
+
+def test_reading_twice_tells_no_interface_twice(tmp_path):
+    interface = block(1, struct.pack("<HHI", 1, 0, 0))
+    (tmp_path / "x.pcapng").write_bytes(SECTION + interface)
+    capture = Capture(tmp_path / "x.pcapng")
+    for _ in range(3):
+        assert list(capture.datagrams()) == []
+    assert len(capture._sections[0].interfaces) == 1
+
+
+@pytest.mark.parametrize("suffix", [".pcap", ".pcapng"])
+def test_a_packet_of_the_far_future_is_damage(tmp_path, suffix):
+    path = tmp_path / f"x{suffix}"
+    if suffix == ".pcap":
+        path.write_bytes(
+            struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1) + struct.pack("<4I", 2**32 - 1, 0, 0, 0)
+        )
+    else:
+        seconds = struct.pack("<HHI", 1, 0, 0) + struct.pack("<HHB3x", 9, 1, 0)  # a tick is a second
+        packet = block(6, struct.pack("<5I", 0, 2**31, 0, 0, 0))
+        path.write_bytes(SECTION + block(1, seconds) + packet)
+    with pytest.raises(FileError, match=r"is damaged at byte \d+; a packet captured after 2100"):
+        list(Capture(path).datagrams())
+
+
+def test_fragments_that_never_end_are_dropped():
+    waiting = Fragments()
+    for offset in range(0, 0x1FFF, 2):
+        packet = struct.pack(">BBHHHBBHII", 0x45, 0, 36, 7, 0x2000 | offset, 9, 17, 0, 1, 2) + bytes(16)
+        assert waiting.add(101, packet, (0, 0)) is None
+    assert sum(len(part) for each in waiting.waiting.values() for part in each.parts.values()) <= 65_535

@@ -194,3 +194,32 @@ def test_metadata_that_are_none_and_unknown_profiles_are_refused(tmp_path):
     path.with_suffix(".json").write_text(json.dumps(metadata))
     with pytest.raises(FileError, match="udp_profile_lidar: FIVE_WORD_PIXEL is not one that Hedgerow reads"):
         hr.open_log(path, static=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *["[" * 100_000, '{"a":' * 100_000, "9" * 5_000, '{"prod_line": ' + "9" * 5_000 + "}", "[]", "null"],
+        json.dumps(ouster_metadata() | {"prod_line": "x" * 400_000}),
+        json.dumps(ouster_metadata() | {"beam_altitude_angles": [10**400] * 4}),
+        json.dumps(ouster_metadata() | {"beam_altitude_angles": "up"}),
+        json.dumps(ouster_metadata() | {"data_format": None, "lidar_mode": "²x10"}),
+        json.dumps(ouster_metadata() | {"lidar_to_sensor_transform": [1e308] * 16}),
+        json.dumps(ouster_metadata() | {"lidar_to_sensor_transform": [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]}),
+    ],
+)
+def test_metadata_that_are_none_are_refused_in_one_sentence(tmp_path, text):
+    path = ouster_pcap(tmp_path / "x.pcap", ouster_metadata(), [ranges()])
+    (tmp_path / "x.json").write_text(text)
+    with pytest.raises(FileError, match=r"x\.json: ") as error:
+        hr.open_log(path, **WIDE)
+    assert len(str(error.value)) < 400 and "\n" not in str(error.value)
+
+
+def test_a_turn_without_a_valid_column_is_empty(tmp_path):
+    metadata = ouster_metadata("RNG19_RFL8_SIG16_NIR16_DUAL")
+    payloads = ouster_payloads(metadata, ranges(), invalid=range(64))
+    (tmp_path / "x.json").write_text(json.dumps(metadata))
+    frames = [(10**18 + k, ethernet(ip(udp(each, 7502)))) for k, each in enumerate(payloads)]
+    (tmp_path / "x.pcap").write_bytes(pcap(frames))
+    assert len(hr.read_log(tmp_path / "x.pcap", **WIDE)) == 0

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from hedgerow.errors import FileError, InputError
+from hedgerow.errors import FileError, HedgerowWarning, InputError
 from hedgerow.frames import Trajectory
-from hedgerow.io.trajectory import read_tum, write_tum
+from hedgerow.io.trajectory import read_trajectory, read_tum, write_tum
 
 POSE = "1 2 3 0 0 0 1"
 
@@ -82,3 +82,25 @@ def test_missing_and_binary_files_are_refused(tmp_path):
 def test_times_are_refused_because_the_file_has_them(tmp_path):
     with pytest.raises(InputError, match="TUM poses have their own times"):
         read_tum(tmp_path / "x.tum", rate_hz=10)
+
+
+def test_times_after_the_start_in_another_unit_are_warned_of(tmp_path):
+    for step, unit, factor in (("100000000", "nanoseconds", "1e9"), ("100000", "microseconds", "1e6")):
+        (tmp_path / "x.tum").write_text(f"0 {POSE}\n{step} {POSE}\n")
+        with pytest.warns(HedgerowWarning, match=f"the times look like {unit}, .* divide them by {factor}"):
+            read_trajectory(tmp_path / "x.tum")
+
+
+@pytest.mark.parametrize(
+    ("stamp", "unit"), [("1.7e12", "milliseconds"), ("1.7e15", "microseconds"), ("1700000000000000000", "nanoseconds")]
+)
+def test_unix_times_in_another_unit_are_refused_naming_it(tmp_path, stamp, unit):
+    (tmp_path / "x.tum").write_text(f"{stamp} {POSE}\n")
+    with pytest.raises(FileError, match=f"x.tum, line 1: the time stamp .* s is too large; it looks like {unit}"):
+        read_trajectory(tmp_path / "x.tum")
+
+
+def test_a_stamp_of_a_million_digits_is_refused_at_once(tmp_path):
+    (tmp_path / "x.tum").write_text(f"1e999999 {POSE}\n")
+    with pytest.raises(FileError, match="too large"):
+        read_trajectory(tmp_path / "x.tum")

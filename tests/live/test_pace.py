@@ -3,7 +3,7 @@
 
 import pytest
 
-from hedgerow.live.server import Inbox
+from hedgerow.live.inbox import FairInbox
 from hedgerow.live.stream import Pacer
 
 
@@ -78,9 +78,24 @@ def test_the_pace_of_late_is_that_since_it_was_last_told():
 
 
 def test_an_inbox_keeps_the_order_and_drops_the_oldest_when_full():
-    inbox = Inbox(3)
-    assert [inbox.put(item) for item in "abcde"] == [None, None, None, "a", "b"]
+    inbox = FairInbox(3)
+    assert [inbox.put(1, item) for item in "abcde"] == [None, None, None, "a", "b"]
     assert [inbox.take() for _ in range(3)] == ["c", "d", "e"]
-    inbox.put("f")
+    inbox.put(1, "f")
     inbox.close()
     assert inbox.take() is None
+
+
+def test_clients_take_turns_in_an_inbox_and_lose_only_their_own():
+    inbox = FairInbox(3)
+    flood = [inbox.put(1, f"flood {k}") for k in range(1000)]
+    assert flood[-1] == "flood 996"
+    assert inbox.put(2, "good 0") is None
+    assert inbox.put(3, "other") is None
+    assert [inbox.take() for _ in range(3)] == ["flood 997", "good 0", "other"]
+    assert inbox.put(2, "good 1") is None
+    inbox.put(1, "flood 1000")
+    assert [inbox.take() for _ in range(3)] == ["flood 998", "good 1", "flood 999"]
+    inbox.put(2, "good 2")
+    inbox.forget(1)
+    assert inbox.take() == "good 2"

@@ -329,7 +329,7 @@ def test_a_client_checks_what_it_asks_for(client):
         client.sweep(HERE, velocity_mps=(1, 2))
 
 
-@pytest.mark.parametrize("package", ["foxglove", "rosbags"])
+@pytest.mark.parametrize("package", ["websockets", "rosbags"])
 @pytest.mark.parametrize("call", ["Publisher(Address(), 'x')", "Address().require_free()"])
 def test_an_absent_package_is_named_with_the_pip_line(package, call):
     with pytest.raises(MissingPackage, match=r"package no_such_package, .*pip install 'hedgerow\[live\]'"):

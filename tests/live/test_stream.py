@@ -14,6 +14,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.base.interrupt import InterruptGuard
 from hedgerow.cli import app
+from hedgerow.cli.server_options import make_address
 from hedgerow.errors import SocketError
 from hedgerow.live.client import Client
 from hedgerow.live.points import make_points
@@ -130,6 +131,7 @@ def test_the_first_ctrl_c_asks_and_the_second_interrupts():
     assert signal.getsignal(signal.SIGINT) is before
 
 
+ENDS = [(signal.SIGINT, "interrupted", 130), (signal.SIGTERM, "told to end", 143)]  # Ctrl-C, and docker stop
 SCENE = """
 sensor = "vlp-16"
 terrain = { size_m = [60, 60] }
@@ -156,15 +158,16 @@ def started(*words, cwd):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Ctrl-C of a child process is another matter on Windows")
-def test_fire_live_ends_with_130_at_ctrl_c_and_keeps_the_whole_sweeps_of_its_record(tmp_path, scene):
+@pytest.mark.parametrize(("number", "word", "code"), ENDS)
+def test_fire_live_ends_when_told_to_and_keeps_the_whole_sweeps_of_its_record(tmp_path, scene, number, word, code):
     process, url = started("fire", scene, "--live", "--loop", "-o", "out.parquet", "--sub-rays", 1, cwd=tmp_path)
     with Client(url) as client:
         clouds = client.clouds()
         cloud = next(clouds)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
     stdout, stderr = process.communicate(timeout=60)
-    assert process.returncode == 130, stderr
-    assert stderr.endswith("hedgerow: interrupted\n") and "Traceback" not in stderr
+    assert process.returncode == code, stderr
+    assert stderr.endswith(f"hedgerow: {word}\n") and "Traceback" not in stderr
     assert "sweeps/s" in stdout and "wrote out.parquet" in stdout
     log = hr.read_log(tmp_path / "out.parquet")
     sensor = hr.Sensor.named("vlp-16")
@@ -174,7 +177,8 @@ def test_fire_live_ends_with_130_at_ctrl_c_and_keeps_the_whole_sweeps_of_its_rec
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Ctrl-C of a child process is another matter on Windows")
-def test_serve_answers_and_ends_with_130_at_ctrl_c(tmp_path, scene):
+@pytest.mark.parametrize(("number", "word", "code"), ENDS)
+def test_serve_answers_and_ends_when_told_to(tmp_path, scene, number, word, code):
     process, url = started("serve", scene, "--sensor", "vlp-16", cwd=tmp_path)
     with Client(url) as client:
         sweep = client.sweep(hr.Pose.from_xyz_rpy((0, 0, 2)))
@@ -182,11 +186,19 @@ def test_serve_answers_and_ends_with_130_at_ctrl_c(tmp_path, scene):
         ground = sweep.map_points()
         assert len(ground) > 5000
         assert np.abs(np.median(ground[:, 2])) < 0.02  # level; 3 cm of noise along rays that are nearly level too
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
     stdout, stderr = process.communicate(timeout=60)
-    assert process.returncode == 130, stderr
-    assert stderr.endswith("hedgerow: interrupted\n") and "Traceback" not in stderr
+    assert process.returncode == code, stderr
+    assert stderr.endswith(f"hedgerow: {word}\n") and "Traceback" not in stderr
     assert "answered 1 poses, refused 0; pose to sweep" in stdout
+
+
+def test_a_token_is_given_on_the_command_line_or_by_the_environment(monkeypatch):
+    monkeypatch.setenv("HEDGEROW_TOKEN", "from-the-environment")
+    assert make_address("127.0.0.1", 0, None, None).token == "from-the-environment"
+    assert make_address("127.0.0.1", 0, "from-the-command-line", None).token == "from-the-command-line"
+    monkeypatch.setenv("HEDGEROW_TOKEN", "")
+    assert make_address("127.0.0.1", 0, None, ["https://a.example"]).token is None
 
 
 @pytest.mark.parametrize("words", [["serve"], ["fire", "--live"]])
@@ -200,9 +212,8 @@ def test_a_busy_port_and_an_absent_package_are_told_before_the_scene_is_built(
     port = server.url.rpartition(":")[2]
     with pytest.raises(SocketError, match=f"127.0.0.1:{port}: cannot listen there"):
         app([*words, str(scene), "--port", port], exit_on_error=False, print_error=False)
-    monkeypatch.setitem(sys.modules, "foxglove", None)
-    monkeypatch.setitem(sys.modules, "foxglove.websocket", None)
-    with pytest.raises(hr.MissingPackage, match="needs the package foxglove,"):
+    monkeypatch.setitem(sys.modules, "websockets", None)
+    with pytest.raises(hr.MissingPackage, match="needs the package websockets,"):
         app([*words, str(scene), "--port", "0"], exit_on_error=False, print_error=False)
 
 
@@ -230,6 +241,9 @@ def test_what_can_be_refused_without_the_scene_is(tmp_path, scene, monkeypatch, 
         (["fire", "own.toml", "-o", "a.parquet", "--loop"], "--loop: only with --live"),
         (["fire", "own.toml", "--live", "--port", "70000"], "port: expected 0 to 65535"),
         (["serve", "own.toml", "--port", "-1"], "port: expected 0 to 65535"),
+        (["serve", "own.toml", "--token", "short"], "--token: expected 16 to 200 letters"),
+        (["fire", "own.toml", "--live", "--token", "short"], "--token: expected 16 to 200 letters"),
+        (["fire", "own.toml", "--live", "--allow-origin", "*"], "--allow-origin '*': expected scheme and host"),
         (["serve", "own.toml", "--max-waiting", "0", "--port", "0"], "max_waiting: expected at least 1"),
         (["serve", "moon"], "moon: no such file or folder, nor the name of a scene"),
     ],

@@ -286,7 +286,7 @@ def test_settings_load_from_toml_with_changes(tmp_path):
     [
         ("[grass]\n", "no table"),
         ("vegetation = 3\n", "no table"),
-        ("[vegetation\n", "no TOML"),
+        ("[vegetation\n", "not valid TOML"),
         ("[vegetation]\nsigma_m = -1.0\n", "vegetation.sigma_m"),
         ("[vegetation]\nsigma = 1.0\n", "vegetation.sigma"),
         ("[vegetation]\nlabels = [70]\nmean_m = {71 = 0.5}\n", "mean_m"),
@@ -297,5 +297,5 @@ def test_wrong_files_of_settings_are_refused_by_name(tmp_path, text, part):
     with pytest.raises(FileError, match=part) as error:
         VegetationSettings.load(tmp_path / "wrong.toml")
     assert "wrong.toml" in str(error.value)
-    with pytest.raises(FileError, match="cannot be read"):
+    with pytest.raises(FileError, match="no such file of vegetation settings"):
         VegetationSettings.load(tmp_path / "none.toml")

@@ -11,7 +11,7 @@ from scene_texts import write_scene
 
 from hedgerow.errors import FileError
 from hedgerow.log import Beams
-from hedgerow.scenes.file.placeables import read_mesh
+from hedgerow.scenes.file.mesh_file import read_mesh
 from hedgerow.scenes.file.schema import MeshSpec, PartSpec
 from hedgerow.scenes.site import load_site
 

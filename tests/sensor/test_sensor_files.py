@@ -108,7 +108,7 @@ def test_missing_file_and_broken_toml_are_refused(tmp_path):
         ("slots_per_turn = 4", "slots_per_turn = 4\nschedule = [1]", "pattern.schedule: group 0 is missing"),
         ("slots_per_turn = 4", "slots_per_turn = 4\nschedule = [0, 1]", "pattern.schedule: group 1 is missing"),
         ("slots_per_turn = 4", "slot_us = 300000.0", "pattern.slot_us: 300000 is longer than a turn at 4 Hz"),
-        ("slots_per_turn = 4", "slot_us = 0.0001", "pattern.slot_us: gives more than 20,000,000 pulses a turn"),
+        ("slots_per_turn = 4", "slot_us = 0.0001", "pattern.slot_us: gives more than 5,000,000 pulses a turn"),
         (
             "time_us = [0, 5]",
             "time_us = [0, 62500]",

@@ -12,7 +12,7 @@ from chromium import Browser, find_chromium
 from sessions import fan, layer, session_of, wall_world
 
 from hedgerow.view.web.frame import Choice
-from hedgerow.view.web.server import start_server, stop_server, url_of
+from hedgerow.view.web.server import WebServer
 
 pytest.importorskip("viser", reason="viser is not installed: pip install 'hedgerow[view]'")
 pytestmark = [
@@ -27,7 +27,8 @@ def page(tmp_path):
     """A log and a world behind it, in the browser."""
     from hedgerow.view.web.viewer import Viewer
 
-    server = start_server(port=0)
+    started = WebServer(port=0)
+    server = started.viser
     session = session_of(fan(n=4000, sweeps=2, every=10), world=wall_world(x_m=14.0))
     viewer = Viewer(server, session, Choice(quantity="layer", moving_points=20_000))
     viewer.panel.size.value = 0.3
@@ -35,12 +36,12 @@ def page(tmp_path):
     loop.start()
     try:
         with Browser(tmp_path, width=1000, height=500) as browser:
-            browser.open(url_of(server))
+            browser.open(started.url)
             yield browser, server, viewer
     finally:
         viewer.stop()
         loop.join(20)
-        stop_server(server)
+        started.close()
 
 
 def pixels(browser):

@@ -11,7 +11,7 @@ from sessions import fan, session_of
 
 from hedgerow.view.web import viewer as module
 from hedgerow.view.web.frame import MOVING_POINTS, Choice
-from hedgerow.view.web.server import start_server, stop_server
+from hedgerow.view.web.server import WebServer
 
 pytest.importorskip("viser", reason="viser is not installed: pip install 'hedgerow[view]'")
 N = 60_000
@@ -43,8 +43,9 @@ def make(monkeypatch):
     servers = []
 
     def viewer_and_client(error=None, **choice):
-        server = start_server(port=0)
-        servers.append(server)
+        started = WebServer(port=0)
+        servers.append(started)
+        server = started.viser
         joined = []
         monkeypatch.setattr(server, "on_client_connect", joined.append)
         viewer = module.Viewer(server, session_of(fan(n=N, sweeps=3)), Choice(**choice))
@@ -56,7 +57,7 @@ def make(monkeypatch):
 
     yield viewer_and_client
     for server in servers:
-        stop_server(server)
+        server.close()
 
 
 def drawn(viewer):
@@ -98,6 +99,23 @@ def test_the_loop_draws_all_points_again_by_itself(make):
         viewer.stop()
         loop.join(10)
     assert not loop.is_alive()
+
+
+def test_the_loop_goes_on_after_something_that_cannot_be_drawn(make, caplog):
+    viewer, _ = make()
+    loop = threading.Thread(target=viewer.run)
+    loop.start()
+    try:
+        viewer.choice.quantity = "no such thing"  # as a browser could say that is none
+        viewer.change("clouds")
+        until(lambda: caplog.messages)
+        viewer.choice.quantity = "height"
+        viewer.change("clouds")
+        until(lambda: viewer.idle)
+        assert loop.is_alive() and "could not draw: KeyError" in caplog.messages[0]
+    finally:
+        viewer.stop()
+        loop.join(10)
 
 
 def test_the_first_message_of_a_moving_camera_is_told_and_later_ones_are_not(make, monkeypatch):

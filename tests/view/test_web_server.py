@@ -18,17 +18,21 @@ from sessions import fan, session_of, wall_world
 import hedgerow as hr
 from hedgerow.errors import HedgerowError, InputError, MissingPackage
 from hedgerow.view.web.frame import Choice
-from hedgerow.view.web.server import start_server, stop_server, url_of
+from hedgerow.view.web.server import WebServer
 
 pytest.importorskip("viser", reason="viser is not installed: pip install 'hedgerow[view]'")
 COMMAND = [sys.executable, "-c", "from hedgerow.cli import main; main()", "view"]
 
 
 @pytest.fixture
-def server():
-    started = start_server(port=0)
-    yield started
-    stop_server(started)
+def web():
+    with WebServer(port=0) as started:
+        yield started
+
+
+@pytest.fixture
+def server(web):
+    return web.viser
 
 
 @pytest.fixture
@@ -45,14 +49,14 @@ def refused(*words):
     return done.stderr
 
 
-def test_the_server_answers_on_loopback_and_nowhere_else(server):
-    with urllib.request.urlopen(url_of(server), timeout=20) as page:
+def test_the_server_answers_on_loopback_and_nowhere_else(web):
+    with urllib.request.urlopen(web.url, timeout=20) as page:
         assert page.status == 200
         assert b"<html" in page.read().lower()
-    assert server.get_host() == "127.0.0.1"
+    assert web.viser.get_host() == "127.0.0.1"
     if sys.platform == "linux":  # the whole of 127/8 is this machine: a server on 0.0.0.0 would answer here
         with pytest.raises(ConnectionRefusedError):
-            socket.create_connection(("127.0.0.2", server.get_port()), timeout=5)
+            socket.create_connection(("127.0.0.2", web.port), timeout=5)
 
 
 def test_a_port_that_is_taken_is_refused_in_one_sentence(log_file):
@@ -66,9 +70,9 @@ def test_a_port_that_is_taken_is_refused_in_one_sentence(log_file):
 
 def test_an_address_of_another_machine_and_a_port_that_cannot_be_are_refused():
     with pytest.raises(InputError, match=r"--host 192\.0\.2\.1: not an address of this machine"):
-        start_server("192.0.2.1", 0)
+        WebServer("192.0.2.1", 0)
     with pytest.raises(InputError, match="--port 70000"):
-        start_server(port=70000)
+        WebServer(port=70000)
 
 
 def test_wrong_paths_and_options_are_refused_in_one_sentence(tmp_path, log_file):
@@ -83,6 +87,8 @@ def test_wrong_paths_and_options_are_refused_in_one_sentence(tmp_path, log_file)
         ({"paths": [log_file], "sweep": 9}, "--sweep 9: there is no such sweep; there are 0 to 2"),
         ({"paths": [log_file], "colour": "pink"}, "--colour pink: expected one of layer"),
         ({"paths": [log_file], "accumulate": 0}, "--accumulate 0"),
+        ({"paths": [log_file], "token": "short"}, "--token: expected 16"),
+        ({"paths": [log_file], "allow_origin": ["null"]}, "--allow-origin 'null'"),
         ({"paths": [log_file], "points_moving": -1}, "--points-moving -1"),
         ({"paths": [log_file], "settings": ["static"]}, "--set static: expected NAME=VALUE"),
         ({"paths": []}, "name at least one"),
@@ -106,11 +112,12 @@ def test_a_taken_port_is_told_before_anything_slow(log_file, monkeypatch):
 def test_a_missing_package_is_named_with_its_pip_line(monkeypatch):
     monkeypatch.setitem(sys.modules, "viser", None)
     with pytest.raises(MissingPackage, match=r"pip install 'hedgerow\[view\]'"):
-        start_server(port=0)
+        WebServer(port=0)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
-def test_the_command_says_the_address_and_ctrl_c_ends_it_cleanly(log_file):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_command_says_the_address_and_ctrl_c_or_docker_stop_ends_it_cleanly(log_file, number):
     command = [*COMMAND, str(log_file), "--port", "0"]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
@@ -118,7 +125,7 @@ def test_the_command_says_the_address_and_ctrl_c_ends_it_cleanly(log_file):
         line = running.stdout.readline()
         url = line.split()[1]
         assert urllib.request.urlopen(url, timeout=20).status == 200
-        running.send_signal(signal.SIGINT)
+        running.send_signal(number)
         out, err = running.communicate(timeout=30)
     finally:
         running.kill()
@@ -165,6 +172,19 @@ def test_the_panel_moves_the_cloud_and_points_are_sent_as_float32(server):
     assert_array_equal(shown(viewer).points, log.select(sweep=2).points().astype(np.float32))
     viewer.panel.step()  # after the last sweep comes the first
     assert viewer.choice.position == 0
+
+
+def test_values_that_a_control_does_not_offer_are_left_alone(server):
+    from hedgerow.view.web.viewer import Viewer
+
+    viewer = Viewer(server, session_of(fan(n=80, sweeps=3)), Choice())
+    controls = {each.label: each for each in server.gui._gui_input_handle_from_uuid.values()}
+    for label, value in {"by": "no such thing", "accumulate": 10**9, "at most [points]": 0, "sweeps/s": 0}.items():
+        controls[label].value = value
+    viewer.panel.path.value = False  # a last one, to know that all were seen
+    until(viewer, lambda: not viewer.drawing.path.visible)
+    assert (viewer.choice.quantity, viewer.choice.accumulate, viewer.choice.point_limit) == ("height", 1, 2_000_000)
+    assert viewer.panel.seconds_per_sweep == 0.1
 
 
 def test_switched_off_layers_vanish_and_others_are_not_sent_again(server):

@@ -13,7 +13,7 @@ from typing import Any, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from hedgerow.errors import InputError
+from hedgerow.errors import InputError, shown
 
 Array = NDArray[np.float64]
 """Of any shape."""
@@ -23,8 +23,15 @@ Numbers = int | range | Sequence[int] | NDArray[np.integer]
 Shape = tuple[int | str, ...]
 """Expected shape: a number is that length, a name such as "N" is any length."""
 
+FARTHEST_M = 1e8
+"""Coordinates lie within this of zero on every axis: 15 times the radius of the Earth, so UTM, ECEF and web maps pass,
+and float64 keeps 15 nanometres. Squares and sums of them are safe in float32, which the ray tracer counts in."""
+LAST_NS = 2**62 - 1
+"""Times lie within this of zero, the years 1823 to 2116 of Unix time: the difference of any two fits into int64."""
+
 _NS_PER_S = 1_000_000_000
-_LAST_SECOND = 9_223_372_036  # int64 nanoseconds end here, in the year 2262 of Unix time
+_LAST_SECOND = LAST_NS // _NS_PER_S
+_FIRST_SECOND = 1e8  # no Unix time of a recording is before 1973
 
 
 class RowError(InputError):
@@ -76,12 +83,35 @@ def require_finite(name: str, array: NDArray[np.floating]) -> None:
         raise RowError(name, row, f"is {array[row].tolist()}; every number must be finite")
 
 
+def require_coordinates(name: str, array: NDArray[np.floating]) -> None:
+    """Raise InputError unless all numbers of (3,), or (N, ...), coordinates are finite and within ±`FARTHEST_M`."""
+    # The extremes of an array with NaN are NaN, which fails the comparison.
+    if array.size == 0 or (array.min() >= -FARTHEST_M and array.max() <= FARTHEST_M):
+        return
+    bound = f"{FARTHEST_M:,.0f} m"
+    if array.ndim == 1:
+        raise InputError(name, f"expected three finite numbers within ±{bound}, found {array.tolist()}")
+    require_finite(name, array)
+    row = first_row(np.abs(array) > FARTHEST_M)
+    said = f"is {shown(array[row].tolist())}, farther than {bound} from zero"
+    raise RowError(name, row, f"{said}; is it in metres, and in the right frame?")
+
+
+def require_times(name: str, time_ns: NDArray[np.int64]) -> None:
+    """Raise InputError naming the first of (N,) times that lies beyond ±`LAST_NS`."""
+    if time_ns.size == 0 or (time_ns.min() >= -LAST_NS and time_ns.max() <= LAST_NS):
+        return
+    row = first_row((time_ns > LAST_NS) | (time_ns < -LAST_NS))
+    raise RowError(name, row, f"is {time_ns[row]} ns; expected times within ±{LAST_NS} ns (2116 in Unix time)")
+
+
 def require_unit(name: str, vectors: NDArray[np.floating], tolerance: float = 1e-4) -> None:
     """Raise InputError naming the first row of (N, D) `vectors` whose length is off 1 by more than `tolerance`.
 
     Rounding to float32 alone stays below 1e-6.
     """
-    squared = np.einsum("ij,ij->i", vectors, vectors)
+    with np.errstate(over="ignore", invalid="ignore"):
+        squared = np.einsum("ij,ij->i", vectors, vectors)
     # |v|² - 1 is 2 (|v| - 1) near 1, and the negated comparison also catches NaN.
     wrong = ~(np.abs(squared - 1) <= 2 * tolerance)
     if wrong.any():
@@ -107,13 +137,30 @@ def is_sorted(values: NDArray[Any]) -> bool:
     return bool((values[1:] >= values[:-1]).all())
 
 
+def as_numbers(name: str, values: ArrayLike) -> NDArray[Any]:
+    """Convert to an array of numbers, of whatever type and shape they are.
+
+    Raises:
+        InputError: not numbers, or ragged.
+    """
+    try:
+        array = np.asarray(values)
+    except (ValueError, TypeError, OverflowError):
+        raise InputError(name, "rows of unequal length, or no numbers; expected a regular array of numbers") from None
+    if array.size == 0 and array.dtype.kind == "O":
+        array = array.astype(np.float64)
+    if array.dtype.kind not in "biuf":
+        raise InputError(name, f"expected numbers, found {array.dtype}")
+    return array
+
+
 def as_floats(name: str, values: ArrayLike, *shapes: Shape, dtype: DTypeLike = np.float64) -> NDArray[Any]:
     """Convert numbers to floats of one type and check that they have one of the shapes; [] stands for no rows.
 
     Raises:
         InputError: not numbers, ragged, of another shape, or too large for the type.
     """
-    array = _numbers(name, values)
+    array = as_numbers(name, values)
     width = shapes[-1][-1]
     if array.shape == (0,) and len(shapes[-1]) == 2 and isinstance(width, int):
         array = array.reshape(0, width)
@@ -153,7 +200,7 @@ def as_integers(name: str, values: ArrayLike, shape: Shape, dtype: type[np.integ
     Raises:
         InputError: not whole numbers, out of the type's bounds, or of another shape.
     """
-    array = _numbers(name, values)
+    array = as_numbers(name, values)
     if array.ndim == 0:
         array = np.broadcast_to(array, [int(length) for length in shape])
     require_shape(name, array, shape)
@@ -178,21 +225,33 @@ def as_time_ns(name: str, values: ArrayLike, length: int) -> NDArray[np.int64]:
     Raises:
         InputError: not numbers, not finite, out of int64, or of another length.
     """
-    array = _numbers(name, values)
+    array = as_numbers(name, values)
     if array.dtype.kind != "f":
-        return as_integers(name, array, (length,), np.int64)
+        time_ns = as_integers(name, array, (length,), np.int64)
+        require_times(name, time_ns)
+        return time_ns
     if array.ndim == 0:
         array = np.broadcast_to(array, (length,))
     require_shape(name, array, (length,))
     wrong = ~(np.abs(array) < _LAST_SECOND)
     if wrong.any():
         row = first_row(wrong)
-        limit = f"{_LAST_SECOND:,} s"
-        raise RowError(name, row, f"is {array[row]}; expected finite seconds within ±{limit}, or integer ns")
+        unit = guess_time_unit(float(array[row]))
+        guess = f"this looks like {unit}, and floats are seconds" if unit else "floats are seconds"
+        limit = f"within ±{_LAST_SECOND:,} s"
+        raise RowError(name, row, f"is {array[row]}; {guess}: expected finite ones {limit}, or integer nanoseconds")
     seconds = array.astype(np.float64)
     # Whole seconds apart from the fraction: their product with 1e9 would lose the last digits of Unix times.
     whole = np.floor(seconds)
     return whole.astype(np.int64) * _NS_PER_S + np.rint((seconds - whole) * _NS_PER_S).astype(np.int64)
+
+
+def guess_time_unit(seconds: float) -> str:
+    """Return the unit in which a number of seconds would be a time from 1973 to 2116; "" if it is none, or seconds."""
+    for unit, per_s in (("milliseconds", 1e3), ("microseconds", 1e6), ("nanoseconds", 1e9)):
+        if _FIRST_SECOND < abs(seconds) / per_s < _LAST_SECOND < abs(seconds):
+            return unit
+    return ""
 
 
 def as_selection(index: Index | int, length: int) -> slice | NDArray[Any]:
@@ -204,8 +263,9 @@ def as_selection(index: Index | int, length: int) -> slice | NDArray[Any]:
     if isinstance(index, slice):
         return index
     if isinstance(index, int | np.integer):
-        raise InputError("index", f"{index} is a single number; use [{index}:{index}+1] for a selection of one")
-    array = np.asarray(index)
+        number = shown(int(index))
+        raise InputError("index", f"{number} is a single number; use [{number}:{number}+1] for a selection of one")
+    array = _selected_rows(index)
     if array.size == 0 and array.ndim == 1 and array.dtype.kind == "f":
         array = array.astype(np.intp)  # np.asarray([]) is float
     if array.ndim != 1 or array.dtype.kind not in "biu":
@@ -220,6 +280,13 @@ def as_selection(index: Index | int, length: int) -> slice | NDArray[Any]:
     return array
 
 
+def _selected_rows(index: object) -> NDArray[Any]:
+    try:
+        return np.asarray(index)
+    except (ValueError, TypeError, OverflowError):
+        raise InputError("index", f"expected a slice, a mask or integers, found {type(index).__name__}") from None
+
+
 def is_member(values: NDArray[np.integer], wanted: Numbers | None) -> NDArray[np.bool_]:
     """Return the (N,) mask of values that are one of the wanted numbers; None wants all."""
     if wanted is None:
@@ -228,7 +295,9 @@ def is_member(values: NDArray[np.integer], wanted: Numbers | None) -> NDArray[np
         return values == wanted
     if isinstance(wanted, range) and wanted.step == 1:
         return (values >= wanted.start) & (values < wanted.stop)
-    return np.isin(values, as_integers("selected numbers", np.asarray(wanted), ("N",), np.int64))
+    numbers = as_numbers("selected numbers", wanted)
+    require_shape("selected numbers", numbers, ("N",))
+    return np.isin(values, as_integers("selected numbers", numbers, numbers.shape, np.int64))
 
 
 def distinct(values: NDArray[Any]) -> NDArray[Any]:
@@ -248,19 +317,19 @@ def group_rows(values: NDArray[np.integer]) -> Iterator[tuple[int, slice | NDArr
         yield int(number), slice(start, stop) if order is None else order[start:stop]
 
 
+def n_rows(name: str, values: ArrayLike) -> int:
+    """Return how long the first axis of an array or list of numbers is.
+
+    Raises:
+        InputError: it is neither.
+    """
+    array = as_numbers(name, values)
+    if array.ndim == 0:
+        raise InputError(name, f"expected an array or a list, found {type(values).__name__}")
+    return len(array)
+
+
 def _fits(found: tuple[int, ...], shape: Shape) -> bool:
     return len(found) == len(shape) and all(
         isinstance(want, str) or have == want for have, want in zip(found, shape, strict=True)
     )
-
-
-def _numbers(name: str, values: ArrayLike) -> NDArray[Any]:
-    try:
-        array = np.asarray(values)
-    except ValueError:
-        raise InputError(name, "rows of unequal length; expected a regular array of numbers") from None
-    if array.size == 0 and array.dtype.kind == "O":
-        array = array.astype(np.float64)
-    if array.dtype.kind not in "biuf":
-        raise InputError(name, f"expected numbers, found {array.dtype}")
-    return array

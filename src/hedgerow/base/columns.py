@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.base import arrays
+from hedgerow.base.arguments import require_each, require_kind
 from hedgerow.base.arrays import Index
 from hedgerow.errors import InputError
 
@@ -39,6 +40,7 @@ class Table:
 
     def equal(self, other: Self) -> bool:
         """Tell whether both hold the same values; NaN equals NaN."""
+        require_kind("other", other, type(self), type(self).__name__)
         theirs = other.columns()
         return all(_same(mine, theirs[name]) for name, mine in self.columns().items())
 
@@ -56,6 +58,7 @@ class Table:
         Raises:
             InputError: no parts, or an array is absent or of another width in some of them.
         """
+        require_each("parts", parts, cls)
         if not parts:
             raise InputError(f"{cls.__name__}", "nothing to join; give at least one")
         stacks = [part.columns() for part in parts]

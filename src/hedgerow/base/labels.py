@@ -63,6 +63,15 @@ LABELS: dict[str, Label] = {
 """Every class that a mesh part may name; a scene file may add its own."""
 
 
+SEMANTIC_KITTI = frozenset(
+    [
+        *[0, 1, 10, 11, 13, 15, 16, 18, 20, 30, 31, 32, 40, 44, 48, 49, 50, 51, 52, 60, 70, 71, 72, 80, 81, 99],
+        *range(252, 260),
+    ]
+)
+"""The numbers of SemanticKITTI's official table (semantic-kitti.yaml), moving things included."""
+
+
 def numbers_of(labels: Mapping[str, Label]) -> dict[str, int]:
     """Return the number of each name."""
     return {name: label.number for name, label in labels.items()}

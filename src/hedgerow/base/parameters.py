@@ -15,15 +15,33 @@ import difflib
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, NamedTuple, Self, cast, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from hedgerow.errors import FileError, InputError, Location, ParameterError
+from hedgerow.errors import FileError, InputError, Location, ParameterError, shown
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 """0 is none, 1 is all."""
+
+
+def _require_not_tiny(value: float) -> float:
+    if 0 < value < 1e-6:
+        raise ValueError(f"{value:g} is less than 0.000001, the least that is of use")
+    return value
+
+
+Place = Annotated[float, Field(ge=-1e8, le=1e8, allow_inf_nan=False)]
+"""A map coordinate; a hundred thousand kilometres hold those of every projection [m]."""
+Length = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False), AfterValidator(_require_not_tiny)]
+"""A length that something has: up to a thousand kilometres, from a micrometre on [m]."""
+Extent = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False), AfterValidator(_require_not_tiny)]
+"""A length that may be 0 [m]."""
+Factor = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False), AfterValidator(_require_not_tiny)]
+"""A factor of a size."""
+Degrees = Annotated[float, Field(ge=-36_000, le=36_000, allow_inf_nan=False)]
+"""An angle, up to a hundred turns either way [deg]."""
 
 
 class Row(NamedTuple):
@@ -92,12 +110,6 @@ class StrictParameters(Parameters):
     model_config = ConfigDict(strict=True)
 
 
-def shorten(value: object) -> str:
-    """Show a value in at most 60 characters."""
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
 def _refusal(kind: type[BaseModel], values: object, error: ValidationError, where: str) -> ParameterError:
     """Turn the first of pydantic's complaints into one sentence."""
     errors = error.errors(include_url=False)
@@ -122,9 +134,9 @@ def _refusal(kind: type[BaseModel], values: object, error: ValidationError, wher
             if "tag" in context:
                 said = f"expected one of {context['expected_tags']}, found '{context['tag']}'"
         case "model_type" | "dict_type":
-            said = f"expected a table of values by name, found {shorten(first['input'])}"
+            said = f"expected a table of values by name, found {shown(first['input'])}"
         case _:
-            said = f"{first['msg'][0].lower()}{first['msg'][1:]}, found {shorten(first['input'])}"
+            said = f"{first['msg'][0].lower()}{first['msg'][1:]}, found {shown(first['input'])}"
     more = f" ({len(errors) - 1} more)" if len(errors) > 1 else ""
     return ParameterError(location, said + more, where)
 

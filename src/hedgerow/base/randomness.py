@@ -6,13 +6,12 @@ The generator is SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorando
 n of a sequence is mix(key + n * golden), where n is the pulse and the key is mixed from seed and stream.
 """
 
-import operator
 from typing import SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.errors import InputError
+from hedgerow.base.arguments import as_whole
 
 ENCODER, CONE_RADIUS, CONE_ANGLE, DROPOUT, VEGETATION, NOISE = 1, 2, 3, 4, 8, 16
 """Streams, one for each use; VEGETATION takes the one after it as well, and return r of a pulse takes the noise streams
@@ -47,13 +46,7 @@ def normal(seed: int, pulse: NDArray[np.int64], stream: int) -> NDArray[np.float
 
 def require_seed(seed: SupportsIndex) -> int:
     """Return the seed, or raise InputError if it is no whole number from 0 to 2**64 - 1."""
-    try:
-        number = -1 if isinstance(seed, bool) else operator.index(seed)
-    except TypeError:
-        number = -1
-    if not 0 <= number <= _WORD:
-        raise InputError("seed", f"expected a whole number from 0 to 2**64 - 1, found {seed!r}")
-    return number
+    return as_whole("seed", seed, 0, _WORD, "a whole number from 0 to 2**64 - 1")
 
 
 def _mix(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:

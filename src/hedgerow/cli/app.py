@@ -12,7 +12,7 @@ from rich.console import Console
 
 from hedgerow import __version__
 from hedgerow.base.interrupt import Ended, end_like_interrupt
-from hedgerow.errors import HedgerowError, HedgerowWarning
+from hedgerow.errors import HedgerowError, HedgerowWarning, one_line
 
 if TYPE_CHECKING:
     from hedgerow.metrics.scores import ScoreTable
@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def _fail(message: str, hint: str = "") -> None:
-    print(f"hedgerow: {message}" + (f" ({hint})" if hint else ""), file=sys.stderr)
+    print(f"hedgerow: {one_line(message)}" + (f" ({hint})" if hint else ""), file=sys.stderr)
     sys.exit(2)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from hedgerow.cli.app import app, out, print_table
-from hedgerow.cli.options import Flag, Settings, WriteAs, parse_settings
+from hedgerow.cli.options import Flag, Settings, WriteAs, amounts, parse_settings
 
 if TYPE_CHECKING:
     from hedgerow.frames import Trajectory
@@ -50,7 +50,7 @@ def convert(
     read_as
         format of the source, if suffix and content do not tell
     settings
-        set a further parameter of the reader: NAME=VALUE; may be repeated; --formats lists them
+        set a further parameter of the reader or the writer: NAME=VALUE; may be repeated; --formats lists them
     formats
         list the formats, what each can do and needs, and its parameters
     """
@@ -81,9 +81,11 @@ def _convert(
     from hedgerow.io.convert import convert as copy
     from hedgerow.io.describe import count, recovery_text
     from hedgerow.io.formats import format_of
+    from hedgerow.io.options import split_options, write_options
 
-    options: dict[str, Any] = parse_settings(settings) | said
-    format_of(target, write_as, reading=False)  # refuse it before anything is read
+    options, writing = split_options(parse_settings(settings) | said)
+    made = format_of(target, write_as, reading=False)  # refuse it before anything is read
+    write_options(writing, made.write_options, made.name)
     if read_as is None:
         require_kind(source, ("log",), "convert")
     written: Trajectory | None = None
@@ -96,23 +98,16 @@ def _convert(
     opened = open_log(source, format=read_as, **options)
     chosen, total = _chosen(sweeps), len(opened.sweeps)
     with progress_bar("converting", total if chosen is None else len(set(opened.sweeps.tolist()) & set(chosen))) as bar:
-        done = copy(opened, target, format=write_as, sweeps=chosen, trajectory=written, progress=bar)
+        done = copy(opened, target, format=write_as, sweeps=chosen, trajectory=written, progress=bar, **writing)
     sent, n_sweeps = done.written, count(done.n_sweeps, "sweep")
-    out.print(f"read {source}: {n_sweeps}, {_amounts(sent.n_beams, sent.n_returns, sent.n_misses)}")
+    out.print(f"read {source}: {n_sweeps}, {amounts(sent.n_beams, sent.n_returns, sent.n_misses)}")
     lost = sent.n_misses_left_out
-    out.print(f"wrote {target}: {n_sweeps}, {_amounts(sent.n_beams - lost, sent.n_returns, sent.n_misses - lost)}")
+    out.print(f"wrote {target}: {n_sweeps}, {amounts(sent.n_beams - lost, sent.n_returns, sent.n_misses - lost)}")
     if done.n_left_out:
         out.print(f"left out: {count(done.n_left_out, 'point')} without a finite place")
     text = recovery_text(done.metadata)
     if text:
         out.print(f"missing returns: {text}")
-
-
-def _amounts(n_beams: int, n_returns: int, n_misses: int) -> str:
-    from hedgerow.io.describe import count
-
-    misses = f"{n_misses:,} miss{'' if n_misses == 1 else 'es'}"
-    return f"{count(n_beams, 'beam')}, {count(n_returns, 'return')}, {misses}"
 
 
 def _chosen(text: str | None) -> range | None:
@@ -134,7 +129,7 @@ def _chosen(text: str | None) -> range | None:
 
 def _print_formats() -> None:
     from hedgerow.io.formats import EXTRA, FORMATS
-    from hedgerow.io.options import ReadOptions
+    from hedgerow.io.options import ReadOptions, WriteOptions
 
     rows = [
         [each.name, "yes" if each.reads else "", "yes" if each.writes else "", ", ".join(each.packages), each.about]
@@ -142,10 +137,7 @@ def _print_formats() -> None:
     ]
     print_table(("format", "reads", "writes", "packages", "what it is"), rows)
     out.print(f"packages: pip install 'hedgerow[{EXTRA}]'\n")
-    print_table(
-        ("option", "for", "meaning"),
-        [
-            [row.name, ", ".join(each.name for each in FORMATS if row.name in each.options), row.meaning]
-            for row in ReadOptions.rows()
-        ],
-    )
+    reading = [(row, [each.name for each in FORMATS if row.name in each.options]) for row in ReadOptions.rows()]
+    writing = [(row, [each.name for each in FORMATS if row.name in each.write_options]) for row in WriteOptions.rows()]
+    for title, options in (("option for reading", reading), ("option for writing", writing)):
+        print_table((title, "for", "meaning"), [[row.name, ", ".join(names), row.meaning] for row, names in options])

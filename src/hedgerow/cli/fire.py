@@ -3,10 +3,11 @@
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hedgerow.cli.app import app, out
 from hedgerow.cli.options import (
+    Anyway,
     Flag,
     Noise,
     Output,
@@ -19,9 +20,11 @@ from hedgerow.cli.options import (
     SensorName,
     SubRays,
     WriteAs,
+    amounts,
     parse_beam_settings,
     parse_settings,
 )
+from hedgerow.cli.server_options import AllowOrigin, Token, make_address
 
 if TYPE_CHECKING:
     from hedgerow.log import Log
@@ -48,11 +51,14 @@ def fire(
     seed: Seed = 0,
     scene_seed: SceneSeed = None,
     settings: SceneSettings = None,
+    anyway: Anyway = False,
     picture: Path | None = None,
     live: Flag = False,
     loop: Flag = False,
     host: str = "127.0.0.1",
     port: int = 8765,
+    token: Token = None,
+    allow_origin: AllowOrigin = None,
 ) -> None:
     """Drive a lidar through a scene, or through a learned world, and write what it sees, or send it live.
 
@@ -79,30 +85,29 @@ def fire(
     loop
         with --live: begin again at the end of the trajectory, until Ctrl-C or --sweeps
     host
-        with --live: where to listen; 0.0.0.0 lets other machines in
+        with --live: where to listen; 0.0.0.0 lets other machines in, with the token in the printed address
     port
         with --live: where to listen; 0 takes a free one
     """
     from hedgerow.base.progress import step_bar
     from hedgerow.inputs import open_place
-    from hedgerow.live.publisher import Address
     from hedgerow.pulse.vegetation import VegetationSettings
     from hedgerow.simulate import simulate
     from hedgerow.view.sweep import draw_sweep
 
     # Before the scene is built, which can take minutes: all that can be refused without it.
-    _require_output(output, write_as, picture, live, loop)
-    address = Address(host, port)
+    changes, writing = _split(parse_settings(settings))
+    _require_output(output, write_as, writing, picture, live, loop)
+    address = make_address(host, port, token, allow_origin)
     if live:
         address.require_free()
     scatter = None if response is None else VegetationSettings.load(response)
-    place = open_place(scene, "fire", parse_settings(settings), scene_seed)
+    place = open_place(scene, "fire", changes, scene_seed)
     lidar = place.sensor(sensor, rate_hz)
     chosen = place.choose_trajectory(trajectory, pose_rate_hz)
     beam = parse_beam_settings(place, sub_rays, mode)
     with step_bar() as progress:
         world, trajectories, summary = place.open(lidar, settings=beam, progress=progress)
-    out.print(summary)
     simulation = simulate(
         world.with_vegetation(scatter),
         lidar,
@@ -111,7 +116,9 @@ def fire(
         sweeps=None if loop else sweeps,
         start_s=start_s,
         noise=noise,
+        anyway=anyway,
     )
+    out.print(summary)
     if live:
         from hedgerow.live.stream import stream_drive
 
@@ -126,22 +133,36 @@ def fire(
         )
     else:
         assert output is not None  # checked above
-        shown = _write_log(simulation, output, write_as)
+        shown = _write_log(simulation, output, write_as, writing)
     if picture is not None:
         title = f"{lidar.name} in {place.name}, sweep {shown.beams.sweep[0]}"
         draw_sweep(shown, picture, title, half_m=_reach_m(shown))
         out.print(f"drew {picture}")
 
 
-def _require_output(output: Path | None, write_as: str | None, picture: Path | None, live: bool, loop: bool) -> None:
+def _split(settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Part what `--set` says into values of the scene and options of the writer."""
+    from hedgerow.io.options import WriteOptions
+
+    writing = {name: value for name, value in settings.items() if name in WriteOptions.model_fields}
+    return {name: value for name, value in settings.items() if name not in writing}, writing
+
+
+def _require_output(
+    output: Path | None, write_as: str | None, writing: dict[str, Any], picture: Path | None, live: bool, loop: bool
+) -> None:
     from hedgerow.base.atomic import require_folder
     from hedgerow.errors import InputError
     from hedgerow.io.formats import format_of
+    from hedgerow.io.options import write_options
 
     if output is None and not live:
         raise InputError("--output", "give the log to write, for example -o drive.parquet, or --live")
     if output is not None:
-        format_of(output, write_as, reading=False)
+        made = format_of(output, write_as, reading=False)
+        write_options(writing, made.write_options, made.name)
+    if writing and live:
+        raise InputError(f"--set {next(iter(writing))}", "not with --live; convert what was recorded")
     if loop and not live:
         raise InputError("--loop", "only with --live")
     for path in (output, picture):
@@ -157,29 +178,28 @@ def _reach_m(log: "Log") -> float:
     return float(np.clip(1.1 * np.percentile(range_m, 98), 0.5, 28)) if len(range_m) else 28.0
 
 
-def _write_log(simulation: "Simulation", output: Path, write_as: str | None) -> "Log":
+def _write_log(simulation: "Simulation", output: Path, write_as: str | None, writing: dict[str, Any]) -> "Log":
     """Fire sweep by sweep into a log of any format and return the middle sweep."""
     from hedgerow.base.progress import counted, one, progress_bar
     from hedgerow.io import open_sink
+    from hedgerow.io.describe import count
 
     lidar, n = simulation.sensor, len(simulation)
     middle: Log | None = None
-    n_pulses = n_hits = 0
     start = time.perf_counter()
     with (
-        open_sink(output, format=write_as, trajectory=simulation.trajectory) as sink,
+        open_sink(output, format=write_as, trajectory=simulation.trajectory, **writing) as sink,
         progress_bar("firing", n) as progress,
     ):
         for number, log in enumerate(counted(simulation, progress, one)):
             sink.append(log)
-            n_pulses += len(log)
-            n_hits += int((log.returns.first_m < float("inf")).sum())
             middle = log if number == n // 2 else middle
     took_s = time.perf_counter() - start
     assert middle is not None  # a simulation has at least one sweep
+    wrote, lost = sink.written, sink.written.n_misses_left_out
     out.print(
-        f"fired {n_pulses:,} pulses ({lidar.name}, {n} sweeps, {n * lidar.sweep_s:.1f} s) in {took_s:.1f} s: "
-        f"{n * lidar.sweep_s / took_s:.2f} times real time, {n_hits / n_pulses:.1%} returned"
+        f"fired {count(n, 'sweep')} of {lidar.name} ({n * lidar.sweep_s:.1f} s) in {took_s:.1f} s: "
+        f"{n * lidar.sweep_s / took_s:.2f} times real time"
     )
-    out.print(f"wrote {output}")
+    out.print(f"wrote {output}: {amounts(wrote.n_beams - lost, wrote.n_returns, wrote.n_misses - lost)}")
     return middle

@@ -56,12 +56,19 @@ Noise = Annotated[
         help="add the sensor's own range noise, range steps and drop-outs; default: to scenes, learned worlds have them"
     ),
 ]
+Anyway = Annotated[
+    bool,
+    Parameter(
+        negative=(),
+        help="go on even if the poses are nowhere near the site, so that one of them must be in another frame",
+    ),
+]
 SceneSeed = Annotated[int | None, Parameter(help="seed that the scene is grown with; default: the file's")]
 SceneSettings = Annotated[
     Settings,
     Parameter(
         help="set a parameter of the scene, or a field of its file: NAME=VALUE; may be repeated; "
-        "hedgerow scenes SCENE lists the parameters"
+        "hedgerow scenes SCENE lists the parameters; fire takes options of the format that it writes, too"
     ),
 ]
 
@@ -96,6 +103,8 @@ def parse_settings(texts: list[str] | None) -> dict[str, Any]:
             settings[name] = json.loads(value)
         except json.JSONDecodeError:
             settings[name] = value  # a word
+        except (ValueError, RecursionError):
+            raise InputError(f"--set {name}", "has too many digits, or lists too deep inside each other") from None
     return settings
 
 
@@ -113,6 +122,14 @@ def parse_beam_settings(place: "Place", sub_rays: int | None, mode: str | None) 
     if given and place.plan is None:
         raise InputError("--sub-rays, --mode", f"only for scenes, and {place.given} is a learned world")
     return BeamSettings.parse(given, "a beam") if given else None
+
+
+def amounts(n_beams: int, n_returns: int, n_misses: int) -> str:
+    """Say how many beams, returns, and beams without a return there are."""
+    from hedgerow.io.describe import count
+
+    misses = f"{n_misses:,} miss{'' if n_misses == 1 else 'es'}"
+    return f"{count(n_beams, 'beam')}, {count(n_returns, 'return')}, {misses}"
 
 
 def command_line() -> str:

@@ -16,6 +16,7 @@ from hedgerow.cli.options import (
     parse_beam_settings,
     parse_settings,
 )
+from hedgerow.cli.server_options import AllowOrigin, Token, make_address
 
 if TYPE_CHECKING:
     from hedgerow.live.server import SweepServer
@@ -31,6 +32,8 @@ def serve(
     sensor: SensorName = None,
     host: str = "127.0.0.1",
     port: int = 8765,
+    token: Token = None,
+    allow_origin: AllowOrigin = None,
     rate_hz: RateHz = None,
     sub_rays: SubRays = None,
     mode: ReturnMode = None,
@@ -44,19 +47,18 @@ def serve(
     Parameters
     ----------
     host
-        where to listen; 0.0.0.0 lets other machines in
+        where to listen; 0.0.0.0 lets other machines in, with the token in the printed address
     port
         where to listen; 0 takes a free one
     max_waiting
-        poses that may wait for their answer; when one more comes, the oldest is dropped with a message
+        poses of each client that may wait for their answer; when one more comes, its oldest is dropped with a message
     """
     from hedgerow.base.interrupt import InterruptGuard
     from hedgerow.base.progress import step_bar
     from hedgerow.inputs import open_place
-    from hedgerow.live.publisher import Address
     from hedgerow.live.server import SweepServer, require_room
 
-    address = Address(host, port)
+    address = make_address(host, port, token, allow_origin)
     address.require_free()  # before the scene is built
     require_room(max_waiting)
     place = open_place(scene, "serve", parse_settings(settings), scene_seed)
@@ -65,7 +67,10 @@ def serve(
     with step_bar() as progress:
         world, _, summary = place.open(lidar, settings=beam, progress=progress)
     out.print(summary)
-    with InterruptGuard() as stop, SweepServer(world, lidar, address, noise=noise, max_waiting=max_waiting) as server:
+    with (
+        InterruptGuard() as stop,
+        SweepServer(world, lidar, address, noise=noise, max_waiting=max_waiting, say=out.print) as server,
+    ):
         out.print(f"serving {scene} seen by {lidar.name} at {server.url}: poses in on /pose, sweeps out on /points")
         said = 0
         while not stop.asked:
@@ -73,7 +78,7 @@ def serve(
             if server.n_answered + server.n_refused > said:
                 said = server.n_answered + server.n_refused
                 out.print(_summary(server))
-    raise KeyboardInterrupt  # the only way to end
+    stop.interrupt()  # the only way to end
 
 
 def _summary(server: "SweepServer") -> str:

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from hedgerow.cli.app import app, out
 from hedgerow.cli.options import Flag, Seed, Settings, parse_settings
+from hedgerow.cli.server_options import AllowOrigin, Token, token_of_environment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -27,6 +28,8 @@ def view(
     *,
     host: str = "127.0.0.1",
     port: int = 8080,
+    token: Token = None,
+    allow_origin: AllowOrigin = None,
     colour: str | None = None,
     sweep: int | None = None,
     accumulate: int = 1,
@@ -46,7 +49,7 @@ def view(
         logs, worlds (folders with a world.toml) and scenes (hedgerow scenes lists them, or a .toml file); the beams of
         the first log are fired at each world and scene
     host
-        address to listen at; 0.0.0.0 lets other machines in, without a password
+        address to listen at; 0.0.0.0 lets other machines in, with the token in the printed address
     port
         0 for any that is free
     colour
@@ -68,13 +71,15 @@ def view(
     """
     from hedgerow.base.progress import step_bar
     from hedgerow.view.web.frame import SPACING_M, Choice
-    from hedgerow.view.web.server import start_server, stop_server, url_of
+    from hedgerow.view.web.server import WebServer
     from hedgerow.view.web.session import open_session
 
     choice = Choice(accumulate=accumulate, point_limit=points, moving_points=points_moving)
     choice.spacing_m = SPACING_M if side_by_side else 0.0
     quantity, options = _checked(choice, colour), parse_settings(settings)
-    server = start_server(host, port)  # a taken port is told before anything slow
+    token = token or token_of_environment()
+    # A taken port is told before anything slow.
+    server = WebServer(host, port, token=token, allow_origins=allow_origin or (), say=out.print)
     try:
         with step_bar() as progress:
             session = open_session(paths, seed, progress, options)
@@ -82,16 +87,14 @@ def view(
         choice.position = 0 if sweep is None else _position(session, sweep)
         from hedgerow.view.web.viewer import Viewer
 
-        viewer = Viewer(server, session, choice)
+        viewer = Viewer(server.viser, session, choice)
         with _ended_by_ctrl_c(viewer.stop):
-            out.print(f"open {url_of(server)} in a browser; Ctrl-C ends")
-            if host == "0.0.0.0":
-                out.print("every machine of the network can open it")
+            out.print(f"open {server.url} in a browser; Ctrl-C ends")
             viewer.run()
     except KeyboardInterrupt:  # while something was read or built, or pressed twice
         pass
     finally:
-        stop_server(server)
+        server.close()
     out.print("ended")
 
 

@@ -10,22 +10,24 @@
 The suffix of a file, or the content of a folder, picks the format (formats.py). A new format is
 
 1. a row in `formats.FORMATS`: name, one line about it, where its reader and its writer are, suffixes, folder markers
-   (globs), first bytes, the fields of `options.ReadOptions` that it takes, the optional packages that it imports (also
-   in pyproject's extras);
+   (globs), first bytes, the fields of `options.ReadOptions` and `options.WriteOptions` that it takes, the optional
+   packages that it imports (also in pyproject's extras);
 2. a module with `open_log(path, options) -> LogSource` to read it: derive from `source.SweepSource`, hand its
    `Settings` to it, and implement `sweeps` and `iter_sweeps(sweeps)`. Sweeps are logs in the map frame, ids from
    `source.pulse_ids`; `beams/motion.py` turns sensor-frame points, times and a trajectory into beams, `recovery/` works
    out missing returns. What is wrong with a file raises FileError, one sentence;
 3. `open_sink(path, trajectory) -> LogSink` in the same module to write it: `append` one sweep at a time, everything
-   under `base/atomic.py`. `trajectory` is T_map_sensor or None;
+   under `base/atomic.py`. `trajectory` is T_map_sensor or None. If its row names any, WriteOptions come third;
 4. a row in tools/fuzzing/kinds.py, and a round trip through an independent reader.
 
 Modules of formats are imported when they are first needed. Trajectories in text files: trajectory.py.
 """
 
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
+from hedgerow.base.arguments import require_kind
 from hedgerow.base.arrays import Numbers
 from hedgerow.frames import Trajectory
 from hedgerow.io.formats import format_of, load_reader, load_writer
@@ -80,7 +82,9 @@ def read_log(path: str | Path, sweeps: Numbers | None = None, *, format: str | N
     return open_log(path, format=format, **options).read(sweeps)
 
 
-def open_sink(path: str | Path, *, format: str | None = None, trajectory: Trajectory | None = None) -> "LogSink":
+def open_sink(
+    path: str | Path, *, format: str | None = None, trajectory: Trajectory | None = None, **options: Any
+) -> "LogSink":
     """Prepare to write a log sweep by sweep; it appears when the with block ends well, and only then.
 
     Args:
@@ -88,23 +92,35 @@ def open_sink(path: str | Path, *, format: str | None = None, trajectory: Trajec
         format: name of the format. Default: by the suffix.
         trajectory: T_map_sensor, for formats that store sweeps in the frame of the sensor. Default: the frame of each
             sweep has the axes of the map and lies where the sweep began.
+        options: see `options.WriteOptions`. Each format takes some of them, most none.
 
     Raises:
         FileError: unknown kind.
+        InputError: an option that this format does not take, or a wrong value.
         MissingPackage: the format needs a package that is not installed.
     """
-    return load_writer(format_of(path, format, reading=False))(path, trajectory)
+    require_kind("trajectory", trajectory, (Trajectory, NoneType), "a Trajectory; hr.read_trajectory reads one")
+    found = format_of(path, format, reading=False)
+    write = load_writer(found)
+    from hedgerow.io.options import write_options  # pydantic takes its time
+
+    checked = write_options(options, found.write_options, found.name)
+    return write(path, trajectory, checked) if found.write_options else write(path, trajectory)
 
 
-def write_log(log: Log, path: str | Path, *, format: str | None = None, trajectory: Trajectory | None = None) -> None:
+def write_log(
+    log: Log, path: str | Path, *, format: str | None = None, trajectory: Trajectory | None = None, **options: Any
+) -> None:
     """Write a log to a file or folder, completely or not at all; an old one is replaced.
 
     Args:
         log: what to write.
-        path, format, trajectory: as in `open_sink`.
+        path, format, trajectory, options: as in `open_sink`.
 
     Raises:
         FileError: unknown kind, or the system refuses to write.
+        InputError: an option that this format does not take, or a log that it cannot hold.
     """
-    with open_sink(path, format=format, trajectory=trajectory) as sink:
+    require_kind("log", log, Log, "a Log")
+    with open_sink(path, format=format, trajectory=trajectory, **options) as sink:
         sink.append(log)

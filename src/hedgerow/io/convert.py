@@ -35,6 +35,7 @@ def convert(
     sweeps: Numbers | None = None,
     trajectory: Trajectory | None = None,
     progress: Callable[[int], None] | None = None,
+    **options: Any,
 ) -> Converted:
     """Write a log that was opened with `open_log` to another file, completely or not at all.
 
@@ -45,14 +46,16 @@ def convert(
         sweeps: a number, a range or a list of sweep numbers; default all.
         trajectory: T_map_sensor, for formats that store sweeps in the frame of the sensor. Default: the source's own.
         progress: called with the number of sweeps done.
+        options: how to write it; see `options.WriteOptions`.
 
     Raises:
+        InputError: an option that the format does not take.
         FileError: the source is damaged, has none of the sweeps, or the target cannot be written.
     """
     if Path(path).resolve() == source.path.resolve():
         raise FileError(f"{path}: is what is being read; write to another name")
     n_sweeps = 0
-    with open_sink(path, format=format, trajectory=trajectory or source.trajectory) as sink:
+    with open_sink(path, format=format, trajectory=trajectory or source.trajectory, **options) as sink:
         for _, log in counted(source.iter_sweeps(sweeps), progress, one):
             sink.append(log)
             n_sweeps += 1

@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.errors import FileError
+from hedgerow.errors import FileError, one_line
 from hedgerow.io import TRAJECTORY_FORMATS, open_log, read_trajectory
 from hedgerow.io.formats import format_of, suffixes
 from hedgerow.io.parquet.reader import LogFile
@@ -22,6 +22,7 @@ from hedgerow.io.source import LogSource
 from hedgerow.io.trajectory import is_kitti, stamp_text
 
 _SWEEPS_LOOKED_AT = 5
+_LONGEST_METADATA = 4000
 
 
 def describe(path: str | Path) -> dict[str, str]:
@@ -51,7 +52,7 @@ def describe(path: str | Path) -> dict[str, str]:
 def recovery_text(metadata: dict[str, Any]) -> str:
     """Say in one line how the missing returns of a log were found; empty if the log does not tell."""
     recovery: object = metadata.get("recovery")
-    return str(cast("dict[str, Any]", recovery).get("summary", "")) if isinstance(recovery, dict) else ""
+    return one_line(str(cast("dict[str, Any]", recovery).get("summary", ""))) if isinstance(recovery, dict) else ""
 
 
 @dataclass(slots=True)
@@ -94,7 +95,7 @@ def _describe_log(path: Path) -> dict[str, str]:
     ranges = f"{totals.near_m:.3f} to {totals.far_m:.3f} m" if totals.n_returns else "none"
     return {
         "File": _file_text(path, file),
-        "Sensor": file.sensor or "unknown",
+        "Sensor": one_line(file.sensor) or "unknown",
         "Beams": of_sweeps + numbers,
         "Time": _span(totals.start_ns, totals.end_ns) if totals.n_beams else "none",
         "Returns": f"{totals.n_returns:,}{share}{per_beam}",
@@ -103,7 +104,7 @@ def _describe_log(path: Path) -> dict[str, str]:
         "Arrays": ", ".join(["range_m", *file.arrays]),
         "Map origin": position_text(file.map_origin_m),
         **origin,
-        **({"Metadata": json.dumps(metadata)} if metadata else {}),
+        **({"Metadata": one_line(json.dumps(metadata), _LONGEST_METADATA)} if metadata else {}),
         **({"Written by": f"Hedgerow {file.written_by}"} if isinstance(file, LogFile) else {}),
     }
 
@@ -116,11 +117,11 @@ def _origin_lines(metadata: dict[str, Any]) -> dict[str, str]:
         said = cast("dict[str, Any]", world)
         name = said.get("scene") or said.get("path", "")
         grown = f", seed {said['seed']}" if "seed" in said else ""
-        lines["Fired at"] = " ".join(filter(None, (f"{said.get('kind', 'world')}", f"{name}{grown}")))
+        lines["Fired at"] = one_line(" ".join(filter(None, (f"{said.get('kind', 'world')}", f"{name}{grown}"))))
     if isinstance(trajectory, dict):
-        lines["Trajectory"] = str(cast("dict[str, Any]", trajectory).get("source") or "given in memory")
+        lines["Trajectory"] = one_line(str(cast("dict[str, Any]", trajectory).get("source") or "given in memory"))
     if "seed" in metadata:
-        lines["Seed"] = str(metadata.pop("seed"))
+        lines["Seed"] = one_line(str(metadata.pop("seed")))
     if "noise" in metadata:
         lines["Sensor noise"] = "added" if metadata.pop("noise") else "not added"
     for key in ("hedgerow", "sensor", "aim", "mount"):  # for programs; log.metadata has them
@@ -133,6 +134,8 @@ def _count_returns(file: LogSource) -> tuple[_Totals, int, NDArray[np.int32]]:
     totals, sweeps = _Totals(), file.sweeps
     if isinstance(file, LogFile):
         for rows in file.batches(["time_ns", "return_number", "range_m"]):
+            if not (rows["range_m"] > 0).all():
+                raise FileError(f"{file.path}: damaged: holds ranges that are not above 0 m")
             totals.add(rows["time_ns"], rows["range_m"], int(np.count_nonzero(rows["return_number"] == 1)))
         totals.n_beams = len(file)
         return totals, len(sweeps), sweeps

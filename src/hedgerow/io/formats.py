@@ -11,10 +11,10 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.errors import FileError, MissingPackage
+from hedgerow.base.arguments import as_path, require_kind
+from hedgerow.errors import FileError, MissingPackage, shown
 
 if TYPE_CHECKING:
-    from hedgerow.frames import Trajectory
     from hedgerow.io.options import ReadOptions
     from hedgerow.io.source import LogSink, LogSource
 
@@ -36,7 +36,8 @@ class Format:
     reader: str = ""
     """Where its reader is, `module:function`; called with (path, ReadOptions), returns a LogSource. Empty: not read."""
     writer: str = ""
-    """Where its writer is, likewise; called with (path, trajectory or None), returns a LogSink. Empty: not written."""
+    """Where its writer is, likewise; called with (path, trajectory or None), and WriteOptions if it takes any, returns
+    a LogSink. Empty: not written."""
     suffixes: tuple[str, ...] = ()
     """Of files; and of folders that are written."""
     markers: tuple[str, ...] = ()
@@ -45,6 +46,8 @@ class Format:
     """How its files begin, if that tells."""
     options: tuple[str, ...] = ()
     """Fields of ReadOptions that reading takes."""
+    write_options: tuple[str, ...] = ()
+    """Fields of WriteOptions that writing takes."""
     packages: tuple[str, ...] = ()
     """Optional packages that it imports."""
     extra: str = EXTRA
@@ -133,6 +136,7 @@ FORMATS = (
         suffixes=(".mcap",),
         magic=(b"\x89MCAP0\r\n",),
         options=_BAG,
+        write_options=("organised",),
         packages=("rosbags",),
         extra="ros",
     ),
@@ -144,6 +148,7 @@ FORMATS = (
         suffixes=(".bag",),
         magic=(b"#ROSBAG V2.0\n",),
         options=_BAG,
+        write_options=("organised",),
         packages=("rosbags",),
         extra="ros",
     ),
@@ -181,20 +186,21 @@ def format_of(path: str | Path, name: str | None = None, *, reading: bool) -> Fo
     Raises:
         FileError: it is missing, its format unknown, or not one that can be read or written.
     """
-    path = Path(path)
+    path = as_path("path", path)
     if reading and not path.exists():
         raise FileError(f"{path}: no such file or folder")
     if name is not None:
+        require_kind("format", name, str, "the name of a format")
         found = BY_NAME.get(name)
         if found is None:
-            raise FileError(f"{name}: there is no such format; there are {', '.join(BY_NAME)}")
+            raise FileError(f"{shown(name)}: there is no such format; there are {', '.join(BY_NAME)}")
     else:
-        found = _of_folder(path) if reading and path.is_dir() else _of_suffix(path)
+        found = _of_folder(path) if reading and path.is_dir() else _of_suffix(path, reading)
         if reading and path.is_file():
             _require_magic(path, found)
     if not (found.reads if reading else found.writes):
-        able = [each.name for each in FORMATS if (each.reads if reading else each.writes)]
-        raise FileError(f"{path}: {found.name} cannot be {'read' if reading else 'written'}; use {', '.join(able)}")
+        done = "read" if reading else "written"
+        raise FileError(f"{path}: {found.name} cannot be {done}; use {_able(reading)}")
     return found
 
 
@@ -207,7 +213,7 @@ def load_reader(found: Format) -> "Callable[[str | Path, ReadOptions], LogSource
     return _load(found, found.reader)
 
 
-def load_writer(found: Format) -> "Callable[[str | Path, Trajectory | None], LogSink]":
+def load_writer(found: Format) -> "Callable[..., LogSink]":
     """Import the writer of a format.
 
     Raises:
@@ -242,13 +248,21 @@ def suffixes(formats: Iterable[Format] = FORMATS) -> dict[str, Format]:
     return {suffix: each for each in reversed(tuple(formats)) for suffix in each.suffixes}
 
 
-def _of_suffix(path: Path) -> Format:
+def _of_suffix(path: Path, reading: bool) -> Format:
     known = suffixes()
     suffix = path.suffix.lower()
     if suffix not in known:
-        listed = ", ".join(sorted(name for name in known if name))
-        raise FileError(f"{path}: unknown kind of file, suffix {suffix or '(none)'}; known are {listed}")
+        shown = repr(suffix[:20])[1:-1] or "(none)"
+        raise FileError(f"{path}: unknown kind of file, suffix {shown}; known are {_able(reading)}")
     return known[suffix]
+
+
+def _able(reading: bool) -> str:
+    """List the suffixes that can be read or written, and the formats of folders that no suffix tells."""
+    able = [each for each in FORMATS if (each.reads if reading else each.writes)]
+    folders = [each.name for each in able if not each.suffixes]
+    listed = ", ".join(sorted(suffix for suffix in suffixes(able) if suffix))
+    return f"{listed}, and folders: {', '.join(folders)}" + ("" if reading else " (say which with --to, format=)")
 
 
 def _of_folder(path: Path) -> Format:

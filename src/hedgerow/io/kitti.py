@@ -10,25 +10,30 @@ A sequence is a folder with velodyne/, poses.txt, times.txt, calib.txt and, in S
 of the left camera (z forward), and `Tr` in calib.txt takes lidar points to it. The map is the lidar's frame of pose 0,
 x forward, z up. Its clouds are deskewed: all points of a sweep are in the frame of the instant at which the scanner
 looked ahead, half way through its turn. So they are first taken back to where they were measured (beams/motion.py). A
-sequence that Hedgerow wrote also has a hedgerow.json with everything that the format cannot say (folder.py).
+sequence that Hedgerow wrote has everything that the format cannot say beside it (folder.py), and reads back to the last
+bit. Its label files have SemanticKITTI's official numbers; finer classes are folded into those.
 
-Neither holds rings, missing returns (recovery/ works them out), beam origins, or anything beyond 80 m. The intrinsic
-calibration that made KITTI's clouds looks 0.205 degrees too low (Deschaud 2018, IMLS-SLAM); that is added.
+KITTI's own hold neither rings, missing returns (recovery/ works them out), beam origins, nor anything beyond 80 m. The
+intrinsic calibration that made KITTI's clouds looks 0.205 degrees too low (Deschaud 2018, IMLS-SLAM); that is added.
 """
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.errors import FileError, InputError
+from hedgerow.base.labels import SEMANTIC_KITTI, to_semantic_kitti
+from hedgerow.errors import FileError, InputError, warn
 from hedgerow.frames import Pose, Trajectory, poses_from_matrices
 from hedgerow.io.beams.clouds import CloudReading, CloudSource, SensorCloud, SweepTimes
+from hedgerow.io.beams.kept import KEPT, read_motion, with_kept_beams
 from hedgerow.io.beams.motion import extend_trajectory
-from hedgerow.io.folder import DeskewedSweep, FolderWriter, Sidecar, folder_reading, read_motion
+from hedgerow.io.folder import DeskewedSweep, FolderWriter, folder_reading
+from hedgerow.io.notes import Sidecar
 from hedgerow.io.options import ReadOptions
-from hedgerow.io.source import Settings, read_bytes, read_text
+from hedgerow.io.source import Settings, SweepSource, read_bytes, read_text, require_memory
 from hedgerow.io.trajectory import read_rows, stamp_text
 from hedgerow.log import Log
 from hedgerow.sensor import Sensor
@@ -40,13 +45,14 @@ _RATE_HZ = 1 / 0.1036  # KITTI's scanner, where a single sweep does not tell
 _MARGIN_NS = 150_000_000  # a sweep and a half: the sweep starts before the first packet and ends after the last
 _EARTH_RADIUS_M = 6378137.0
 _N_OXTS = 30
+_LOADING_FACTOR = 4  # bytes of memory for each byte of a cloud: as it is, as float32, as float64
 _NEEDED = "KITTI needs it"
 _STAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,9})?")
 # The camera's axes (x right, y down, z forward) seen from the lidar's (x forward, y left, z up).
 _T_CAM_VELO = Pose.from_matrix([[0, -1, 0, 0], [0, 0, -1, 0], [1, 0, 0, 0]])
 
 
-def open_log(path: str | Path, options: ReadOptions) -> CloudSource:
+def open_log(path: str | Path, options: ReadOptions) -> SweepSource:
     """Open an odometry or SemanticKITTI sequence; see `options.ReadOptions`.
 
     Raises:
@@ -55,20 +61,34 @@ def open_log(path: str | Path, options: ReadOptions) -> CloudSource:
     path = Path(path)
     files = _numbered_files(path / "velodyne", ".bin")
     sidecar = Sidecar.read(path)
+    labels = path / "labels" if (path / "labels").is_dir() else None
+
+    def from_points() -> CloudSource:
+        return _open_points(path, files, labels, sidecar, options)
+
+    clouds = {
+        file.stem: [file, *([] if labels is None else [labels / f"{file.stem}.label"])] for file in files.values()
+    }
+    return with_kept_beams(path, sidecar, clouds, options, from_points)
+
+
+def _open_points(
+    path: Path, files: dict[int, Path], labels: Path | None, sidecar: Sidecar | None, options: ReadOptions
+) -> CloudSource:
+    """Open a sequence by its points, whoever wrote it."""
     stamps = _sequence_stamps(path / "times.txt", list(files))
     sweeps = [each for each in _sequence_sweeps(stamps, options, sidecar) if each.number in files]
-    longest_ns = max(each.end_ns - each.start_ns for each in sweeps)
     trajectory = options.sensor_trajectory() or (sidecar and read_motion(path)) or _sequence_poses(path, stamps)
-    labels = path / "labels"
-    has_labels = labels.is_dir()
 
     def load(number: int) -> SensorCloud:
         values = read_bin(files[number])
-        label = _read_labels(labels / f"{files[number].stem}.label", len(values)) if has_labels else None
+        label = None if labels is None else _read_labels(labels / f"{files[number].stem}.label", len(values))
         return SensorCloud(values[:, :3].astype(np.float64), values[:, 3], label)
 
-    arrays = ["intensity", "label"] if has_labels else ["intensity"]
+    arrays = ["intensity"] if labels is None else ["intensity", "label"]
     settings, reading = _sequence_settings(options, sidecar, arrays)
+    reading = replace(reading, poses_ns=(trajectory.start_ns, trajectory.end_ns))
+    longest_ns = max(each.end_ns - each.start_ns for each in sweeps)
     return CloudSource(path, settings, extend_trajectory(trajectory, longest_ns), sweeps, load, reading)
 
 
@@ -96,11 +116,12 @@ def _sequence_sweeps(stamps: dict[int, int], options: ReadOptions, sidecar: Side
     spans = sidecar.spans_ns if sidecar is not None else {}
     sweeps: list[SweepTimes] = []
     for number, stamp in stamps.items():
-        first, last = spans.get(str(number), (stamp - half_ns, stamp + half_ns))
+        first, last = spans.get(str(number), [stamp - half_ns, stamp + half_ns])
         sweeps.append(SweepTimes(number, first, last, stamp))
     return sweeps
 
 
+@np.errstate(over="ignore", invalid="ignore")  # huge numbers are no rotation, and that is said
 def _sequence_poses(path: Path, stamps: dict[int, int]) -> Trajectory:
     """Return T_map_velodyne."""
     places = [path / "poses.txt", path.resolve().parent.parent / "poses" / f"{path.resolve().name}.txt"]
@@ -131,7 +152,7 @@ def open_raw(path: str | Path, options: ReadOptions) -> CloudSource:
     trajectory = options.sensor_trajectory()
     origin_m = np.array(options.map_origin_m or [0.0, 0.0, 0.0], np.float64)
     if trajectory is None:
-        trajectory, first_m = _oxts_trajectory(path)
+        trajectory, first_m = _oxts_trajectory(path, [each.number for each in sweeps])
         origin_m = np.round(first_m) if options.map_origin_m is None else origin_m
         trajectory = Trajectory(trajectory.time_ns, trajectory.position_m - origin_m, trajectory.quaternion_xyzw)
 
@@ -141,6 +162,7 @@ def open_raw(path: str | Path, options: ReadOptions) -> CloudSource:
 
     settings = _settings(options, origin_m, ["intensity"])
     reading = _reading(options, "kitti-raw", deskewed=False)
+    reading = replace(reading, poses_ns=(trajectory.start_ns, trajectory.end_ns))
     return CloudSource(path, settings, extend_trajectory(trajectory, _MARGIN_NS), sweeps, load, reading)
 
 
@@ -162,8 +184,8 @@ def _raw_sweeps(path: Path, numbers: list[int]) -> list[SweepTimes]:
     return sweeps
 
 
-def _oxts_trajectory(path: Path) -> tuple[Trajectory, NDArray[np.float64]]:
-    """Return T_mercator_velodyne and the first position."""
+def _oxts_trajectory(path: Path, sweeps: list[int]) -> tuple[Trajectory, NDArray[np.float64]]:
+    """Return T_mercator_velodyne and the first position; warn if one of the sweeps has no packet of its own."""
     folder = path / "oxts"
     packets = _numbered_files(folder / "data", ".txt")
     stamps = _read_dates(folder / "timestamps.txt")
@@ -171,6 +193,12 @@ def _oxts_trajectory(path: Path) -> tuple[Trajectory, NDArray[np.float64]]:
     if numbers[-1] >= len(stamps):
         raise FileError(f"{folder / 'timestamps.txt'}: has {len(stamps)} lines but there is a packet {numbers[-1]}")
     _require_rising(folder / "timestamps.txt", numbers, stamps[numbers])
+    between = [each for each in sweeps if each not in packets and numbers[0] < each < numbers[-1]]
+    if between:
+        warn(
+            f"{folder / 'data'}: there is no packet for sweep {between[0]} ({len(between)} such sweeps); their poses "
+            "are taken from those before and after"
+        )
     values = [_read_oxts(packet) for packet in packets.values()]
     poses = [_mercator_pose(each, float(values[0][0])) for each in values]
     t_imu_velo = _read_calibration(_imu_calibration(path), "R", "T").inverse()
@@ -212,13 +240,16 @@ def _numbered_files(folder: Path, suffix: str) -> dict[int, Path]:
     """Return the files of a folder that have this suffix by their number, ascending.
 
     Raises:
-        FileError: there are none, or one has no number for a name.
+        FileError: there are none, one has no number for a name, or two have the same.
     """
     files: dict[int, Path] = {}
     for path in folder.glob(f"*{suffix}"):
         if not (path.stem.isascii() and path.stem.isdecimal() and int(path.stem[:20]) < 2**31):
             raise FileError(f"{path}: expected a number as name, such as 000042{suffix}")
-        files[int(path.stem)] = path
+        number = int(path.stem)
+        if number in files:
+            raise FileError(f"{path}: is sweep {number} as {files[number].name} is; remove one of the two")
+        files[number] = path
     if not files:
         raise FileError(f"{folder}: holds no files *{suffix}")
     return dict(sorted(files.items()))
@@ -230,6 +261,8 @@ def read_bin(path: Path) -> NDArray[np.float32]:
     Raises:
         FileError: not readable, empty, or ends within a point.
     """
+    if path.exists():
+        require_memory(path, _LOADING_FACTOR * path.stat().st_size)
     data = read_bytes(path)
     if not data:
         raise FileError(f"{path}: the file is empty; was its writing or copying interrupted?")
@@ -237,7 +270,9 @@ def read_bin(path: Path) -> NDArray[np.float32]:
         raise FileError(
             f"{path}: has {len(data)} bytes, not a multiple of 16 (x y z reflectance); was its copying interrupted?"
         )
-    return np.frombuffer(data, "<f4").astype(np.float32).reshape(-1, 4)
+    values = np.frombuffer(data, "<f4").astype(np.float32).reshape(-1, 4)
+    values[~np.isfinite(values)] = np.nan  # of the usual kind: another would warn when it is converted
+    return values
 
 
 def _read_labels(path: Path, n_points: int) -> NDArray[np.uint16]:
@@ -254,6 +289,7 @@ def _read_labels(path: Path, n_points: int) -> NDArray[np.uint16]:
     return (np.frombuffer(data, "<u4") & 0xFFFF).astype(np.uint16)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # huge numbers are no rotation, and that is said
 def _read_calibration(path: Path, *names: str) -> Pose:
     """Read a transform: `R` (9 numbers) and `T` (3), or one name with the 12 of a 3 x 4 matrix.
 
@@ -333,21 +369,34 @@ def open_sink(path: str | Path, trajectory: Trajectory | None) -> "KittiWriter":
 
 
 class KittiWriter(FolderWriter):
-    """Appends sweeps to a sequence folder: deskewed clouds, points in KITTI's order; missing returns are lost."""
+    """Appends sweeps to a sequence folder: deskewed clouds, points in KITTI's order."""
 
     kind = "kitti"
     names = ("velodyne", "labels", "poses.txt", "times.txt", "calib.txt")
 
-    def write_sweep(self, folder: Path, number: int, sweep: Log, cloud: DeskewedSweep) -> None:
+    def __init__(self, path: str | Path, trajectory: Trajectory | None = None) -> None:
+        """Prepare to write; see `FolderWriter`."""
+        super().__init__(path, trajectory)
+        self._n_unknown = 0
+
+    def write_sweep(self, folder: Path, number: int, sweep: Log, cloud: DeskewedSweep) -> list[Path]:
         """Write one sweep."""
         order = kitti_order(cloud.points, sweep.beams.ring[cloud.pulse], cloud.height)
         hit = sweep.returns.hit
         intensity = np.zeros(len(order), "<f4") if sweep.returns.intensity is None else sweep.returns.intensity[hit]
         values = np.column_stack([cloud.points, np.nan_to_num(intensity)])[order].astype("<f4")
-        _write(folder / "velodyne" / f"{number:06d}.bin", values.tobytes())
+        files = [_write(folder / "velodyne" / f"{number:06d}.bin", values.tobytes())]
         if sweep.returns.label is not None:
-            label = sweep.returns.label[hit][order].astype("<u4")
-            _write(folder / "labels" / f"{number:06d}.label", label.tobytes())
+            label = self._official(sweep.returns.label[hit][order])
+            files.append(_write(folder / "labels" / f"{number:06d}.label", label.astype("<u4").tobytes()))
+        return files
+
+    def _official(self, label: NDArray[np.uint16]) -> NDArray[np.uint16]:
+        """Return SemanticKITTI's numbers: what trains on them knows no others. The fine ones are kept beside."""
+        folded = to_semantic_kitti(label)
+        known = np.isin(folded, list(SEMANTIC_KITTI))
+        self._n_unknown += int(np.count_nonzero(~known))
+        return np.where(known, folded, np.uint16(0))
 
     def finish(self, folder: Path) -> None:
         """Write poses, times and calibration."""
@@ -356,6 +405,10 @@ class KittiWriter(FolderWriter):
         (folder / "poses.txt").write_text(poses, encoding="utf-8")
         (folder / "times.txt").write_text("".join(f"{stamp_text(each)}\n" for each in self.times_ns), encoding="utf-8")
         (folder / "calib.txt").write_text("Tr: " + _line(_T_CAM_VELO), encoding="utf-8")
+        if self._n_unknown:
+            self.written.losses.append(
+                f"{self._n_unknown:,} labels are 0 in the label files: SemanticKITTI has no such number ({KEPT} has)"
+            )
 
 
 def kitti_order(
@@ -378,6 +431,7 @@ def _line(pose: Pose) -> str:
     return " ".join(map(repr, pose.matrix()[:3].ravel().tolist())) + "\n"
 
 
-def _write(path: Path, data: bytes) -> None:
+def _write(path: Path, data: bytes) -> Path:
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(data)
+    return path

@@ -21,13 +21,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.base import arrays, rotation
+from hedgerow.base.arguments import as_path, as_positive, require_kind
 from hedgerow.base.arrays import RowError
 from hedgerow.base.atomic import atomic_file
-from hedgerow.errors import FileError, InputError
+from hedgerow.errors import FileError, InputError, shown, warn
 from hedgerow.frames import Trajectory, poses_from_matrices
 from hedgerow.io.source import read_text
 
 _NS_PER_S = 1_000_000_000
+_TOO_LATE_S = 1e12  # beyond what any unit but a smaller one would give; `arrays.LAST_NS` is the exact bound
+_SLOW_S = 3600.0
+_PER_S = {"milliseconds": "1000", "microseconds": "1e6", "nanoseconds": "1e9"}
 _TUM_COLUMNS = "timestamp tx ty tz qx qy qz qw"
 
 
@@ -119,19 +123,38 @@ def stamp_text(time_ns: int) -> str:
 def _stamp_ns(path: Path, line: int, word: str) -> int:
     # Not through float64, which cannot tell nanoseconds of Unix times apart.
     try:
-        stamp_ns = int((Decimal(word) * _NS_PER_S).to_integral_value())
+        seconds = Decimal(word)
+        if not seconds.is_finite():
+            raise ValueError
+        # Before it becomes a whole number, which 1e999999 would be of a million digits.
+        stamp_ns = int((seconds * _NS_PER_S).to_integral_value()) if abs(seconds) < _TOO_LATE_S else arrays.LAST_NS + 1
     except (DecimalException, ValueError, OverflowError):
-        raise FileError(f"{path}, line {line}: {word!r} is not a time stamp in seconds") from None
-    if abs(stamp_ns) >= 2**63:
-        raise FileError(f"{path}, line {line}: the time stamp {word} s is too large")
+        raise FileError(f"{path}, line {line}: {shown(word)} is not a time stamp in seconds") from None
+    if abs(stamp_ns) > arrays.LAST_NS:
+        unit = arrays.guess_time_unit(float(seconds))
+        remedy = f"; it looks like {unit}, and is to be in seconds: divide the times by {_PER_S[unit]}" if unit else ""
+        raise FileError(f"{path}, line {line}: the time stamp {shown(word)[1:-1]} s is too large{remedy}")
     return stamp_ns
+
+
+def _warn_of_slow_poses(path: Path, time_ns: NDArray[np.int64]) -> None:
+    """Warn if poses are hours apart: times after the start in a smaller unit are within bounds, but no seconds."""
+    if len(time_ns) < 2:
+        return
+    step_s = float(np.median(np.diff(time_ns))) / _NS_PER_S
+    unit = "nanoseconds" if step_s >= 1e6 else "microseconds"  # poses are seldom less than 1 ms apart
+    if step_s > _SLOW_S:
+        warn(
+            f"{path}: poses are {step_s:,.0f} s apart; the times look like {unit}, and are taken for seconds; "
+            f"divide them by {_PER_S[unit]}"
+        )
 
 
 def _require_number(path: Path, line: int, word: str) -> None:
     try:
         float(word)
     except ValueError:
-        raise FileError(f"{path}, line {line}: {word!r} is not a number") from None
+        raise FileError(f"{path}, line {line}: {shown(word)} is not a number") from None
 
 
 def read_tum(path: str | Path, *, times: object = None, rate_hz: object = None) -> Trajectory:
@@ -147,7 +170,9 @@ def read_tum(path: str | Path, *, times: object = None, rate_hz: object = None) 
     time_ns = rows.stamps_ns()
     numbers = rows.numbers(1, 8)
     with rows.naming_lines():
-        return Trajectory(time_ns, numbers[:, :3], numbers[:, 3:])
+        trajectory = Trajectory(time_ns, numbers[:, :3], numbers[:, 3:])
+    _warn_of_slow_poses(rows.path, time_ns)
+    return trajectory
 
 
 def write_tum(trajectory: Trajectory, path: str | Path) -> None:
@@ -208,12 +233,14 @@ def write_kitti(trajectory: Trajectory, path: str | Path, *, times: str | Path |
 
 def _times_ns(times: str | Path | ArrayLike | None, rate_hz: float | None, n_poses: int) -> NDArray[np.int64]:
     if rate_hz is not None:
-        if not 0 < rate_hz < np.inf:
-            raise InputError("rate_hz", f"expected a finite number above 0, found {rate_hz}")
-        return arrays.as_time_ns("rate_hz", np.arange(n_poses) / rate_hz, n_poses)
+        per_s = as_positive("rate_hz", rate_hz)
+        with np.errstate(over="ignore"):
+            return arrays.as_time_ns("rate_hz", np.arange(n_poses) / per_s, n_poses)
     if isinstance(times, str | Path):
-        return read_rows(times, 1, "a time stamp in seconds").rising_stamps_ns()
-    given = np.asarray(times)
+        stamps_ns = read_rows(times, 1, "a time stamp in seconds").rising_stamps_ns()
+        _warn_of_slow_poses(Path(times), stamps_ns)
+        return stamps_ns
+    given = arrays.as_numbers("times", () if times is None else times)
     return arrays.as_time_ns("times", given, given.size)
 
 
@@ -262,7 +289,7 @@ def read_trajectory(
         FileError: missing, damaged, or of an unknown kind.
         InputError: KITTI poses without times, or TUM poses with.
     """
-    path = Path(path)
+    path = as_path("path", path)
     if not path.exists():
         raise FileError(f"{path}: no such file or folder")
     found = _format_of(path).read(path, times=times, rate_hz=rate_hz)
@@ -275,7 +302,8 @@ def write_trajectory(trajectory: Trajectory, path: str | Path) -> None:
     Raises:
         FileError: unknown kind, or the system refuses to write.
     """
-    _format_of(Path(path)).write(trajectory, path)
+    require_kind("trajectory", trajectory, Trajectory, "a Trajectory")
+    _format_of(as_path("path", path)).write(trajectory, path)
 
 
 def _format_of(path: Path) -> TrajectoryFormat:

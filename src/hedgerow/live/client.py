@@ -24,13 +24,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.base import rotation
+from hedgerow.base.access import LOOPBACK
 from hedgerow.errors import InputError, SocketError
 from hedgerow.frames import Pose, Trajectory
 from hedgerow.io.ros.messages import ReceivedCloud
-from hedgerow.live.publisher import ANSWERS, LOOPBACK, POINTS, PORT, POSES, live_package, ros2_messages
+from hedgerow.live.publisher import ANSWERS, POINTS, PORT, POSES, ros2_messages
 from hedgerow.live.request import make_request
+from hedgerow.live.session import SUBPROTOCOLS, live_package
 
-SUBPROTOCOLS = ("foxglove.sdk.v1", "foxglove.websocket.v1")
 _MESSAGE_DATA = 1
 _POSES, _POINTS, _ANSWERS = 1, 1, 2  # our numbers for a channel and two subscriptions
 
@@ -113,14 +114,14 @@ class Client(AbstractContextManager["Client"]):
         """Connect.
 
         Args:
-            url: where the server listens.
+            url: where the server listens; with `/?token=...` if it asks for one, as the server printed it.
             timeout_s: how long to wait for an answer [s].
 
         Raises:
             MissingPackage: the package websockets or rosbags is not installed.
             SocketError: nobody answers there, or no server of sweeps.
         """
-        self._url, self._timeout_s = url, timeout_s
+        self._url, self._timeout_s = url.partition("/?")[0], timeout_s  # without the token, for messages
         self._name, self._n_asked = secrets.token_hex(8), 0
         self._stack = ExitStack()
         connect = live_package("websockets.sync.client").connect
@@ -129,8 +130,11 @@ class Client(AbstractContextManager["Client"]):
         try:
             connection = connect(url, subprotocols=SUBPROTOCOLS, **settings)
             self._socket: Any = self._stack.enter_context(connection)
+        except live_package("websockets").exceptions.InvalidStatus as error:
+            said = bytes(error.response.body or b"")[:300].decode("ascii", "replace").strip()
+            raise SocketError(f"{self._url}: refused with {error.response.status_code} ({said!r})") from None
         except (OSError, ValueError, live_package("websockets").exceptions.WebSocketException) as error:
-            raise SocketError(f"{url}: nobody answers ({error}); is hedgerow serve running there?") from None
+            raise SocketError(f"{self._url}: nobody answers ({error}); is hedgerow serve running there?") from None
         try:
             self._subscribe()
         except BaseException:

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Publisher: the serving end of the Foxglove WebSocket: sweeps, transforms and answers out, client messages in.
 
-The Foxglove SDK speaks the protocol in threads of its own. A client that reads too slowly loses the oldest messages.
-The SDK and rosbags, the packages of the extra `live`, are imported when they are first needed.
+A guard meets the connections, each client is a session, all in one thread. A client that reads too slowly loses the
+oldest messages. Websockets and rosbags, the packages of the extra `live`, are imported when they are first needed.
 """
 
+import asyncio
 import json
-import os
 import socket
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -17,31 +18,21 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from hedgerow.base.access import FOXGLOVE_ORIGINS, LOOPBACK, Access
+from hedgerow.base.guard import Guard, Visit, listen_at, reachable_name
 from hedgerow.errors import InputError, SocketError
 from hedgerow.frames import Pose
-from hedgerow.io.formats import require_package
 from hedgerow.io.ros.bag import typestore
 from hedgerow.io.ros.messages import POINT_CLOUD2, POSE_STAMPED, TF_MESSAGE, Messages
+from hedgerow.live.session import WARNING, Channel, Receive, Session, live_package
 
 POINTS, TRANSFORMS, ANSWERS, POSES = "/points", "/tf", "/answers", "/pose"
 """Topics: three to listen to, one to publish poses on."""
 MAP_FRAME, SENSOR_FRAME = "map", "lidar"
-LOOPBACK = "127.0.0.1"
 PORT = 8765
 """Where Foxglove looks first."""
 
-# Most messages that wait for a slow client, about ten sweeps with what belongs to them. The SDK's 1,024 would be 3 GB
-# of an HDL-64E's clouds.
-_BACKLOG = 32
-
-
-def live_package(name: str) -> Any:
-    """Import a module of an optional package.
-
-    Raises:
-        MissingPackage: it is not installed; has the pip line.
-    """
-    return require_package(name, "live output", "live")
+_POINTS, _TRANSFORMS, _ANSWERS = 1, 2, 3  # numbers of the channels
 
 
 @cache
@@ -84,96 +75,98 @@ def encode_transform(pose: Pose, stamp_ns: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where to listen."""
+    """Where to listen, and whom to let in besides programs of this machine."""
 
     host: str = LOOPBACK
     """Only this machine unless another one is named; 0.0.0.0 is everywhere."""
     port: int = PORT
     """0 takes a free one."""
+    token: str | None = None
+    """What clients have to know. Default: beyond this machine a new one, which is in the url; else nothing."""
+    allow_origins: tuple[str, ...] = ()
+    """Web pages that may connect besides the Foxglove app and those of this machine, such as https://app.example.org."""
 
     def __post_init__(self) -> None:
-        """Check the port."""
+        """Check all of it."""
         if not 0 <= self.port <= 65535:
             raise InputError("port", f"expected 0 to 65535, found {self.port}")
+        self.access()
 
-    def error(self, why: str) -> SocketError:
-        """Return the error that says why nothing can listen here."""
-        return SocketError(f"{self.host}:{self.port}: cannot listen there ({why}); choose another --port or --host")
+    def access(self) -> Access:
+        """Return the rules of access; each time with a new token, where one is made."""
+        return Access(self.host, self.token, (*FOXGLOVE_ORIGINS, *self.allow_origins))
+
+    def listen(self) -> socket.socket:
+        """Return a socket that listens here.
+
+        Raises:
+            SocketError: the port is taken, or the host is not this machine.
+        """
+        try:
+            return listen_at(self.host, self.port)
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise SocketError(
+                f"{self.host}:{self.port}: cannot listen there ({why}); choose another --port or --host"
+            ) from None
 
     def require_free(self) -> None:
         """Find out whether one could listen here, before a scene is built for it.
 
         Raises:
-            MissingPackage: the Foxglove SDK or rosbags is not installed.
+            MissingPackage: websockets or rosbags is not installed.
             SocketError: the port is taken, or the host is not this machine.
         """
-        live_package("foxglove.websocket")
+        live_package("websockets")
         live_package("rosbags")
-        try:
-            family, kind, protocol, _, where = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)[0]
-            with socket.socket(family, kind, protocol) as probe:
-                if os.name != "nt":  # as the server does: a port that was let go of just now is free
-                    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                probe.bind(where)
-                probe.listen(1)
-        except OSError as error:
-            raise self.error(error.strerror or str(error)) from None
-
-
-@dataclass(frozen=True, slots=True)
-class ClientMessage:
-    """What a client published."""
-
-    topic: str
-    """On this topic."""
-    encoding: str
-    """As json, cdr or something else."""
-    schema_name: str
-    """What the client says it is."""
-    data: bytes
-    """The message itself."""
+        self.listen().close()
 
 
 class Publisher(AbstractContextManager["Publisher"]):
     """A socket that listens from the moment it is made until it is closed."""
 
-    def __init__(self, address: Address, name: str, receive: Callable[[ClientMessage], None] | None = None) -> None:
+    def __init__(
+        self,
+        address: Address,
+        name: str,
+        receive: Receive | None = None,
+        *,
+        gone: Callable[[int], None] | None = None,
+        say: Callable[[str], object] | None = None,
+    ) -> None:
         """Start to listen.
 
         Args:
             address: where.
             name: what clients are told.
-            receive: takes what clients publish, in a thread of the SDK. Default: they may not.
+            receive: takes what clients publish, in the thread of the socket, so quickly. Default: they may not.
+            gone: takes the number of a client that has gone, likewise. Default: nobody.
+            say: takes a line when a web page is refused. Default: nobody.
 
         Raises:
-            MissingPackage: the Foxglove SDK or rosbags is not installed.
+            MissingPackage: websockets or rosbags is not installed.
             SocketError: the port is taken, or the host is not this machine.
         """
-        foxglove = live_package("foxglove")
-        capability = live_package("foxglove.websocket").Capability
-        # Held by us: with the context its channels would go. A context of our own keeps servers in one process apart.
-        self._context = context = foxglove.Context()
-        # Made before the server starts, so that a client hears of all of them at once.
-        self._points = _ros_channel(foxglove, context, POINTS, POINT_CLOUD2)
-        self._transforms = _ros_channel(foxglove, context, TRANSFORMS, TF_MESSAGE)
-        self._answers: Any = None
+        live_package("websockets.server")
+        self._channels = [
+            _ros_channel(_POINTS, POINTS, POINT_CLOUD2),
+            _ros_channel(_TRANSFORMS, TRANSFORMS, TF_MESSAGE),
+        ]
         if receive is not None:
-            self._answers = foxglove.Channel(ANSWERS, message_encoding="json", context=context)
-        try:
-            self._server: Any = foxglove.start_server(
-                name=name,
-                host=address.host,
-                port=address.port,
-                capabilities=[capability.Time] if receive is None else [capability.Time, capability.ClientPublish],
-                server_listener=None if receive is None else _Listener(receive),
-                supported_encodings=None if receive is None else ["cdr", "json"],  # Foxglove takes the first
-                context=context,
-                message_backlog_size=_BACKLOG,
-            )
-        except RuntimeError as error:
-            raise address.error(str(error).rpartition("bind port: ")[2]) from None
-        host = f"[{address.host}]" if ":" in address.host else address.host  # IPv6
-        self.url = f"ws://{host}:{self._server.port}"
+            self._channels.append(Channel(_ANSWERS, ANSWERS, "json", "hedgerow/Answer", "jsonschema"))
+        self._receive, self._gone = receive, gone
+        self._server_info: dict[str, Any] = {
+            "op": "serverInfo",
+            "name": name,
+            "capabilities": ["time"] if receive is None else ["time", "clientPublish"],
+            "supportedEncodings": [] if receive is None else ["cdr", "json"],  # Foxglove takes the first
+            "metadata": {},
+            "sessionId": str(time.time_ns()),
+        }
+        self._sessions: dict[int, Session] = {}
+        access = address.access()
+        self._guard = Guard(address.listen(), access, self._serve, finish=self._finish, say=say)
+        self.url = access.with_token(f"ws://{reachable_name(address.host)}:{self._guard.port}")
         """What to give to a client."""
 
     def send_sweep(self, cloud: bytes, transform: bytes, *, log_time_ns: int, sensor_time_ns: int) -> None:
@@ -185,17 +178,32 @@ class Publisher(AbstractContextManager["Publisher"]):
             log_time_ns: what the messages' envelope says [ns].
             sensor_time_ns: what time it is for the sensor; Foxglove shows it [ns].
         """
-        self._server.broadcast_time(sensor_time_ns)
-        self._transforms.log(transform, log_time=log_time_ns)
-        self._points.log(cloud, log_time=log_time_ns)
 
-    def send_answer(self, answer: dict[str, Any], log_time_ns: int) -> None:
-        """Send what became of a client's message, to all clients; each knows its own ids."""
-        self._answers.log(json.dumps(answer).encode(), log_time=log_time_ns)
+        def send(session: Session) -> None:
+            session.send_time(sensor_time_ns)
+            session.send(_TRANSFORMS, log_time_ns, transform)
+            session.send(_POINTS, log_time_ns, cloud)
+
+        self._guard.call(lambda: self._to_all(send))
+
+    def send_answer(self, answer: dict[str, Any], log_time_ns: int, *, to: int | None = None) -> None:
+        """Send what became of a client's message.
+
+        Args:
+            answer: it has the id of the message.
+            log_time_ns: what the envelope says [ns].
+            to: the client that gets it. Default: all of them; each knows its own ids.
+        """
+        data = json.dumps(answer).encode()
+        self._guard.call(lambda: self._to_all(lambda session: session.send(_ANSWERS, log_time_ns, data), to))
+
+    def warn(self, client: int, sentence: str, name: str) -> None:
+        """Show a warning to one client; the last one of a name counts. Foxglove lists them."""
+        self._guard.call(lambda: self._to_all(lambda session: session.send_status(WARNING, sentence, name), client))
 
     def close(self) -> None:
-        """Stop to listen and let go of the port; a second time does nothing."""
-        self._server.stop()
+        """Send what is under way, stop to listen and let go of the port; a second time does nothing."""
+        self._guard.close()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -203,31 +211,26 @@ class Publisher(AbstractContextManager["Publisher"]):
         """Close."""
         self.close()
 
+    def _to_all(self, send: Callable[[Session], None], only: int | None = None) -> None:
+        for number, session in self._sessions.items():
+            if only is None or number == only:
+                send(session)
 
-def _ros_channel(foxglove: Any, context: Any, topic: str, message: str) -> Any:
-    schema = foxglove.Schema(name=message, encoding="ros2msg", data=ros2_messages().definition(message).encode())
-    return foxglove.Channel(topic, message_encoding="cdr", schema=schema, context=context)
+    async def _serve(self, visit: Visit) -> None:
+        session = Session(visit, self._channels, self._receive)
+        if not await session.open(self._server_info):
+            return
+        self._sessions[visit.number] = session
+        try:
+            await session.run()
+        finally:
+            del self._sessions[visit.number]
+            if self._gone is not None:
+                self._gone(visit.number)
+
+    async def _finish(self) -> None:
+        await asyncio.gather(*(session.finish() for session in self._sessions.values()))
 
 
-class _Listener:
-    """What the SDK calls; it wants every method, also those that have nothing to do."""
-
-    def __init__(self, receive: Callable[[ClientMessage], None]) -> None:
-        self._receive = receive
-        self._channels: dict[tuple[int, int], Any] = {}
-
-    def on_subscribe(self, client: Any, channel: Any) -> None:
-        pass
-
-    def on_unsubscribe(self, client: Any, channel: Any) -> None:
-        pass
-
-    def on_client_advertise(self, client: Any, channel: Any) -> None:
-        self._channels[client.id, channel.id] = channel
-
-    def on_client_unadvertise(self, client: Any, client_channel_id: int) -> None:
-        self._channels.pop((client.id, client_channel_id), None)
-
-    def on_message_data(self, client: Any, client_channel_id: int, data: bytes) -> None:
-        channel = self._channels[client.id, client_channel_id]
-        self._receive(ClientMessage(channel.topic, channel.encoding, channel.schema_name, data))
+def _ros_channel(number: int, topic: str, message: str) -> Channel:
+    return Channel(number, topic, "cdr", message, "ros2msg", ros2_messages().definition(message))

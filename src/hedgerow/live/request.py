@@ -11,8 +11,8 @@ from typing import Annotated, Any, Self, cast
 import numpy as np
 from pydantic import Field, model_validator
 
-from hedgerow.base.parameters import Finite, Parameters, shorten
-from hedgerow.errors import InputError
+from hedgerow.base.parameters import Finite, Parameters
+from hedgerow.errors import InputError, shown
 from hedgerow.frames import Pose, Trajectory
 from hedgerow.live.publisher import ros2_messages
 
@@ -120,5 +120,5 @@ def _from_json(data: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise InputError("request", f"not JSON ({str(error).splitlines()[0]})") from None
     if not isinstance(found, dict):
-        raise InputError("request", f"expected a JSON object, found {shorten(found)}")
+        raise InputError("request", f"expected a JSON object, found {shown(found)}")
     return cast("dict[str, Any]", found)

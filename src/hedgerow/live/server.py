@@ -2,66 +2,36 @@
 """SweepServer: pose in, returns out, over a Foxglove WebSocket.
 
 Clients publish poses on /pose. Each is answered with a cloud on /points, its transform on /tf and a line of facts on
-/answers: {"id", "stamp_ns", "log_time_ns", ...}, where log_time_ns is the time in the envelope of the cloud. What went
-wrong is a line {"id", "error"}. Every client hears all answers.
+/answers: {"id", "stamp_ns", "log_time_ns", ...}, where log_time_ns is the time in the envelope of the cloud. Every
+client hears all of these. What went wrong is a line {"id", "error"}, for the one who asked alone.
 """
 
 import logging
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Generic, TypeVar
 
 from hedgerow.errors import HedgerowError, InputError
+from hedgerow.live.inbox import FairInbox
 from hedgerow.live.points import make_points
-from hedgerow.live.publisher import POSES, Address, ClientMessage, Publisher, encode_cloud, encode_transform
-from hedgerow.live.request import SweepRequest, read_id, read_request
+from hedgerow.live.publisher import POSES, Address, Publisher, encode_cloud, encode_transform
+from hedgerow.live.request import read_id, read_request
+from hedgerow.live.session import ClientMessage
 from hedgerow.sensor import Sensor
 from hedgerow.simulate import fire_sweep
 from hedgerow.world import World
 
 MAX_WAITING = 8
-"""Poses that may wait for their answer; more, and the oldest are dropped."""
-Item = TypeVar("Item")
-
-
-class Inbox(Generic[Item]):
-    """A queue of limited length between threads. When it is full the oldest has to go: of poses, the newest matters."""
-
-    def __init__(self, capacity: int) -> None:
-        """Start empty, with room for so many."""
-        self._items = deque[Item]()
-        self._capacity = capacity
-        self._changed = threading.Condition()
-        self._closed = False
-
-    def put(self, item: Item) -> Item | None:
-        """Add something and return what had to go for it, if anything."""
-        with self._changed:
-            dropped = self._items.popleft() if len(self._items) >= self._capacity else None
-            self._items.append(item)
-            self._changed.notify()
-        return dropped
-
-    def take(self) -> Item | None:
-        """Wait for something and return it; None after `close`, whatever is left."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._items or self._closed)
-            return None if self._closed else self._items.popleft()
-
-    def close(self) -> None:
-        """Let `take` return at once from now on."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
+"""Poses of one client that may wait for their answer; more, and its oldest are dropped."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    request: SweepRequest
+    message: ClientMessage
     came_s: float
 
 
@@ -72,7 +42,7 @@ def require_room(max_waiting: int) -> None:
 
 
 class SweepServer(AbstractContextManager["SweepServer"]):
-    """Answers from the moment it is made until it is closed, one pose after the other, in the order they came in."""
+    """Answers from the moment it is made until it is closed, one pose after the other, of each client in turn."""
 
     def __init__(
         self,
@@ -82,6 +52,7 @@ class SweepServer(AbstractContextManager["SweepServer"]):
         *,
         noise: bool | None = None,
         max_waiting: int = MAX_WAITING,
+        say: Callable[[str], object] | None = None,
     ) -> None:
         """Start to listen.
 
@@ -90,7 +61,8 @@ class SweepServer(AbstractContextManager["SweepServer"]):
             sensor: what fires.
             address: where to listen. Default: this machine alone, port 8765.
             noise: whether to add the sensor's own noise. Default: not to a learned world, which has it.
-            max_waiting: poses that may wait; when one more comes, the oldest is dropped with a message.
+            max_waiting: poses of one client that may wait; when one more comes, its oldest is dropped with a message.
+            say: takes a line when a web page is refused. Default: nobody.
 
         Raises:
             MissingPackage, SocketError: it cannot listen.
@@ -98,7 +70,7 @@ class SweepServer(AbstractContextManager["SweepServer"]):
         """
         require_room(max_waiting)
         self._world, self._sensor, self._noise, self._max_waiting = world, sensor, noise, max_waiting
-        self._inbox = Inbox[_Waiting](max_waiting)
+        self._inbox = FairInbox[_Waiting](max_waiting)
         self._last_log_ns = 0
         self._lock = threading.Lock()
         self.n_answered = 0
@@ -108,7 +80,9 @@ class SweepServer(AbstractContextManager["SweepServer"]):
         self.took_s = deque[float](maxlen=10_000)
         """From a pose's arrival until its sweep was sent, of the last answers [s]."""
         with self._lock:  # a client that is very quick waits for its answer until the publisher is known
-            self._publisher = Publisher(address or Address(), f"hedgerow: {sensor.name}", self._receive)
+            self._publisher = Publisher(
+                address or Address(), f"hedgerow: {sensor.name}", self._receive, gone=self._inbox.forget, say=say
+            )
         self.url = self._publisher.url
         """What to give to a client."""
         self._worker = threading.Thread(target=self._work, name="hedgerow-serve", daemon=True)
@@ -127,31 +101,27 @@ class SweepServer(AbstractContextManager["SweepServer"]):
         self.close()
 
     def _receive(self, message: ClientMessage) -> None:
-        """Put a pose into the inbox; called in threads of the SDK."""
-        came_s = time.perf_counter()
-        try:
-            _require_pose(message)
-            request = read_request(message.data, message.encoding)
-        except HedgerowError as error:
-            self._refuse(read_id(message.data, message.encoding), str(error))
-            return
-        dropped = self._inbox.put(_Waiting(request, came_s))
+        """Put a message into the inbox; what is in it is for the worker to read, since here all clients wait."""
+        dropped = self._inbox.put(message.client, _Waiting(message, time.perf_counter()))
         if dropped is not None:
             said = f"dropped: more than {self._max_waiting} poses were waiting; wait for answers before asking again"
-            self._refuse(dropped.request.id, said)
+            self._refuse(dropped.message, said)
+            self._publisher.warn(message.client, f"poses were {said}", "dropped")
 
     def _work(self) -> None:
         while (waiting := self._inbox.take()) is not None:
             try:
                 self._answer(waiting)
             except HedgerowError as error:
-                self._refuse(waiting.request.id, str(error))
+                self._refuse(waiting.message, str(error))
             except Exception as error:  # a bug; the other clients shall not suffer from it
                 logging.getLogger(__name__).exception("a request failed")
-                self._refuse(waiting.request.id, f"the server failed with {type(error).__name__}: {error}")
+                self._refuse(waiting.message, f"the server failed with {type(error).__name__}: {error}")
 
     def _answer(self, waiting: _Waiting) -> None:
-        request, sensor = waiting.request, self._sensor
+        message, sensor = waiting.message, self._sensor
+        _require_pose(message)
+        request = read_request(message.data, message.encoding)
         stamp_ns = time.time_ns() if request.stamp_ns is None else request.stamp_ns
         number = self.n_answered if request.number is None else request.number
         trajectory = request.trajectory(stamp_ns, sensor.sweep_s)
@@ -178,10 +148,11 @@ class SweepServer(AbstractContextManager["SweepServer"]):
         self.n_answered += 1
         self.took_s.append(time.perf_counter() - waiting.came_s)
 
-    def _refuse(self, request_id: str, sentence: str) -> None:
+    def _refuse(self, message: ClientMessage, sentence: str) -> None:
+        request_id = read_id(message.data, message.encoding)
         with self._lock:
             self.n_refused += 1
-            self._publisher.send_answer({"id": request_id, "error": sentence}, self._log_time_ns())
+            self._publisher.send_answer({"id": request_id, "error": sentence}, self._log_time_ns(), to=message.client)
 
     def _log_time_ns(self) -> int:
         """Return a time that no other message has, so that a cloud and its answer can be told to belong together."""

@@ -143,7 +143,7 @@ def stream_drive(
     sensor = simulation.sensor
     numbers = range(len(simulation)) if not loop else count() if n_sweeps is None else range(n_sweeps)
     with ExitStack() as stack:
-        publisher = stack.enter_context(Publisher(address or Address(), f"hedgerow: {sensor.name}"))
+        publisher = stack.enter_context(Publisher(address or Address(), f"hedgerow: {sensor.name}", say=say))
         sink = None
         if output is not None:
             # The times of a second round lie past the trajectory; there the beams have to do.
@@ -169,7 +169,7 @@ def stream_drive(
     if output is not None:
         say(f"wrote {output}")
     if stop.asked:
-        raise KeyboardInterrupt
+        stop.interrupt()
     return log, pace
 
 

@@ -13,12 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.base.arrays import first_row
-from hedgerow.errors import InputError
+from hedgerow.base.box import distance_text
+from hedgerow.errors import InputError, warn
 from hedgerow.log import Log
 from hedgerow.metrics.catalogue import SIZE_METRICS
 from hedgerow.metrics.pair import SimulatedSweep
 from hedgerow.simulate import SAME_ORIGIN_M, replay, require_same_map
 from hedgerow.world import World
+from hedgerow.world.reach import beams_away_m
 
 SAME_DIRECTION = 1e-4
 """Directions that differ by less in each coordinate are the same."""
@@ -62,7 +64,7 @@ def simulate_sweeps(name: str, source: Simulated, sweeps: Iterable[Log], seed: i
         InputError: a recorded simulation has other beams, fewer or more sweeps.
     """
     if isinstance(source, World):
-        yield from (_fire(name, source, real, seed) for real in sweeps)
+        yield from _fire_sweeps(name, source, sweeps, seed)
         return
     recorded = sweeps_of(name, source)
     for real in sweeps:
@@ -94,6 +96,20 @@ def _logs(name: str, source: Recording) -> Iterator[Log]:
         if not isinstance(log, Log):
             raise InputError(name, f"expected a stream of logs, found {type(log).__name__} in it")
         yield log
+
+
+def _fire_sweeps(name: str, world: World, sweeps: Iterable[Log], seed: int) -> Iterator[SimulatedSweep]:
+    """Fire sweep after sweep; warn at the end if none of them came near the world."""
+    nearest_m, reach_m = np.inf, 0.0
+    for real in sweeps:
+        yield _fire(name, world, real, seed)
+        nearest_m = min(nearest_m, beams_away_m(world, real.beams.origin_m))
+        reach_m = max(reach_m, real.max_range_m)
+    if reach_m < nearest_m < np.inf:
+        warn(
+            f"{name}: no beam of the log could reach this world, which is {distance_text(nearest_m)} away, and the log "
+            f"ends at {distance_text(reach_m)}; are both in one map?"
+        )
 
 
 def _fire(name: str, world: World, real: Log, seed: int) -> SimulatedSweep:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
+from hedgerow.base.arguments import require_kind
 from hedgerow.base.parameters import Parameters
 from hedgerow.base.progress import ProgressSteps, StepProgress
-from hedgerow.errors import InputError
+from hedgerow.errors import InputError, shown
 from hedgerow.log import Log
 from hedgerow.models.bottomup import BottomupParameters, learn_bottomup
 from hedgerow.models.hybrid import HybridParameters, learn_hybrid
@@ -126,8 +127,9 @@ def learn(
         InputError: unknown model or parameter, or a log that cannot be learned from; says why.
         FileError: the log cannot be read.
     """
+    require_kind("model", model, str, f"one of {', '.join(MODELS)}")
     if model not in MODELS:
-        raise InputError("model", f"there is no {model!r}; there are {', '.join(MODELS)}")
+        raise InputError("model", f"there is no {shown(model)}; there are {', '.join(MODELS)}")
     row = MODELS[model]
     checked = row.parse(parameters)
     chunks = chunks_of(source)

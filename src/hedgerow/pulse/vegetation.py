@@ -15,7 +15,7 @@ Equations: docs/models.md §21.
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from pydantic import Field, model_validator
 from hedgerow.base import randomness
 from hedgerow.base.columns import Columns
 from hedgerow.base.parameters import Finite, NotNegative, Parameters
+from hedgerow.base.settings_file import read_toml
 from hedgerow.errors import FileError, InputError, ParameterError
 from hedgerow.log import MISSING, Beams, Log, Returns
 
@@ -69,18 +70,10 @@ class VegetationSettings(Parameters):
         Raises:
             FileError: missing, no TOML, without the table, or a setting is wrong; names it.
         """
-        import tomllib
-
-        try:
-            table = tomllib.loads(Path(path).read_text(encoding="utf-8"))["vegetation"]
-            values = table | changes
-        except OSError as error:
-            raise FileError(f"{path}: cannot be read ({error.strerror})") from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise FileError(f"{path}: is no TOML ({error})") from error
-        except (KeyError, TypeError):
-            raise FileError(f"{path}: has no table [vegetation]; hedgerow calibrate vegetation writes one") from None
-        return cls.parse_from(values, path, "vegetation")
+        table = read_toml(Path(path), "file of vegetation settings").get("vegetation")
+        if not isinstance(table, dict):
+            raise FileError(f"{path}: has no table [vegetation]; hedgerow calibrate vegetation writes one")
+        return cls.parse_from(cast("dict[str, Any]", table) | changes, path, "vegetation")
 
 
 SolidBehind = Callable[[Beams, NDArray[np.float32], NDArray[np.float32]], dict[str, NDArray[Any]]]

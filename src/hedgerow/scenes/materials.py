@@ -4,18 +4,21 @@
 The table is materials.toml, each figure with its source; a scene file may add materials or replace these.
 """
 
-import tomllib
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
-from typing import Literal, NamedTuple, Self
+from typing import Annotated, Literal, NamedTuple, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
-from hedgerow.base.parameters import NotNegative, Positive, StrictParameters
+from hedgerow.base.parameters import Positive, StrictParameters
+from hedgerow.base.settings_file import read_toml
 from hedgerow.errors import InputError
 from hedgerow.world.surface_noise import SurfaceNoise
+
+Reflectance = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
+Roughness = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
 
 
 class Material(StrictParameters):
@@ -27,13 +30,13 @@ class Material(StrictParameters):
     """Where the figures come from."""
     kind: Literal["lambertian", "retro"] = "lambertian"
     """lambertian: brightness falls with the cosine of the incidence angle; retro: it is the same at every angle."""
-    wavelength_nm: list[Positive] = Field(min_length=1)
+    wavelength_nm: list[Annotated[Positive, Field(le=1e6)]] = Field(min_length=1, max_length=10_000)
     """Wavelengths for which the reflectance is known, in rising order."""
-    reflectance: list[NotNegative] = Field(min_length=1)
+    reflectance: list[Reflectance] = Field(min_length=1, max_length=10_000)
     """Share of light sent back at normal incidence, one number for each wavelength; retro-reflectors may exceed 1."""
-    sigma0_m: NotNegative = 0.0
+    sigma0_m: Roughness = 0.0
     """Standard deviation of the range at normal incidence, from the roughness of the surface."""
-    sigma_a_m: NotNegative = 0.0
+    sigma_a_m: Roughness = 0.0
     """Growth of that standard deviation with the incidence angle (Browning 2012 eq. 1; docs/models.md §2)."""
 
     @model_validator(mode="after")
@@ -64,5 +67,5 @@ class Surface(NamedTuple):
 @cache
 def materials() -> Mapping[str, Material]:
     """Return the shipped table of materials by name."""
-    text = (resources.files("hedgerow.scenes") / "materials.toml").read_text(encoding="utf-8")
-    return {name: Material.model_validate(content) for name, content in tomllib.loads(text).items()}
+    table = read_toml(resources.files("hedgerow.scenes") / "materials.toml", "table of materials")
+    return {name: Material.model_validate(content) for name, content in table.items()}

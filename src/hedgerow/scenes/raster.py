@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.base.arrays import Array
+from hedgerow.base.arrays import FARTHEST_M, Array
 from hedgerow.errors import FileError, InputError
 
 Grid = tuple[Array, Array, Array]
@@ -52,7 +52,10 @@ def read_raster(
     if is_tiff and (_SCALE in tags or _TRANSFORM in tags):
         if metres_per_pixel is not None:
             raise InputError("metres_per_pixel", f"{path} is a GeoTIFF and has its own pixel size; leave it out")
-        axes = _geo_axes(path, tags, pixels.shape)
+        try:
+            axes = _geo_axes(path, tags, pixels.shape)
+        except (TypeError, ValueError, IndexError, OverflowError) as error:
+            raise FileError(f"{path}: its GeoTIFF tags are damaged ({error})") from None
     else:
         if metres_per_pixel is None:
             raise InputError("metres_per_pixel", f"{path} does not say how large its pixels are; give their size")
@@ -60,12 +63,15 @@ def read_raster(
     if is_tiff:
         if height_range_m is not None:
             raise InputError("height_range_m", f"{path} is a TIFF, whose values are heights already; leave it out")
-        if mode == "L" and (tags.get(_PHOTOMETRIC) == 0 or _SIGNED in tags.get(_SAMPLE_FORMAT, ())):
+        if mode == "L" and (tags.get(_PHOTOMETRIC) == 0 or _SIGNED in np.atleast_1d(tags.get(_SAMPLE_FORMAT, ()))):
             raise FileError(f"{path}: has signed or inverted 8-bit values; convert it (gdal_translate -ot Int16)")
         _require_whole(path, pixels, tags)
         heights = pixels
     else:
         heights = _stretched(path, pixels, 255 if mode == "L" else 65535, height_range_m)
+    farthest = max(float(np.abs(each).max()) for each in (*axes, heights))
+    if not farthest <= FARTHEST_M:
+        raise FileError(f"{path}: reaches to {farthest:g} m; expected coordinates and heights up to {FARTHEST_M:g} m")
     return axes[0], axes[1], np.ascontiguousarray(heights[::-1])
 
 
@@ -87,7 +93,9 @@ def _decoded(path: str | Path) -> tuple[Array, str, dict[int, Any]]:
             return np.asarray(image).astype(np.float64), image.mode, tags
     except FileNotFoundError:
         raise FileError(f"{path}: there is no such file") from None
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+    except FileError:
+        raise
+    except Exception as error:  # Pillow's readers raise whatever damaged tags and chunks lead to
         known = "8- or 16-bit PNG, or TIFF of 8 to 32 bit (gdal_translate -ot Float32 makes one)"
         raise FileError(f"{path}: cannot be read; it is damaged, or not of a known kind: {known}") from error
 
@@ -117,8 +125,8 @@ def _geo_axes(path: str | Path, tags: dict[int, Any], shape: tuple[int, ...]) ->
         if matrix[0, 1] or matrix[1, 0]:
             raise FileError(f"{path}: is rotated against north; warp it to a north-up grid first (gdalwarp)")
         dx, dy, west, north = matrix[0, 0], -matrix[1, 1], matrix[0, 3], matrix[1, 3]
-    if not (0 < dx < np.inf and 0 < dy < np.inf):
-        raise FileError(f"{path}: its pixels are {dx:g} by {dy:g} m; expected sizes above 0")
+    if not (0.001 <= dx < np.inf and 0.001 <= dy < np.inf):
+        raise FileError(f"{path}: its pixels are {dx:g} by {dy:g} m; expected sizes above 0, from 0.001 m on")
     centre = 0.0 if keys.get(_RASTER_TYPE) == _PIXEL_IS_POINT else 0.5
     rows, columns = shape
     return west + (np.arange(columns) + centre) * dx, (north - (np.arange(rows) + centre) * dy)[::-1]
@@ -137,8 +145,9 @@ def _require_whole(path: str | Path, pixels: Array, tags: dict[int, Any]) -> Non
     if text:
         try:
             # The text has the value in decimal, the pixels may be float32: compare as those.
-            missing |= pixels.astype(np.float32) == np.float32(text)
-        except ValueError:
+            with np.errstate(over="ignore"):
+                missing |= pixels.astype(np.float32) == np.float32(text)
+        except (ValueError, OverflowError):
             raise FileError(f"{path}: its no-data value {text!r} is not a number") from None
     if missing.any():
         raise FileError(f"{path}: {missing.sum():,} pixels have no height; fill the gaps first (gdal_fillnodata)")

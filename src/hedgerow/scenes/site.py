@@ -16,7 +16,7 @@ from typing import Any
 
 from hedgerow.base.labels import numbers_of, vegetation_of
 from hedgerow.base.progress import StepProgress
-from hedgerow.errors import InputError
+from hedgerow.errors import FileError, InputError
 from hedgerow.frames import Trajectory
 from hedgerow.pulse.receiver import BeamSettings
 from hedgerow.scenes.file.build import Builder, Built
@@ -132,11 +132,14 @@ class ScenePlan:
         if not 0 <= chosen < 1 << 63:
             raise InputError("seed", f"expected 0 to 2**63 - 1, found {chosen}")
         report = progress or _report_nothing
-        built = Builder(file, source, wavelength_nm=wavelength_nm, seed=chosen, report=report).build()
-        trajectories = _make_trajectories(file, source, built)
-        report("building the search trees", 0, 1)
-        built.scene.build()
-        report("building the search trees", 1, 1)
+        try:
+            built = Builder(file, source, wavelength_nm=wavelength_nm, seed=chosen, report=report).build()
+            trajectories = _make_trajectories(file, source, built)
+            report("building the search trees", 0, 1)
+            built.scene.build()
+            report("building the search trees", 1, 1)
+        except MemoryError:
+            raise FileError(f"{source.path}: the scene does not fit into the memory; ask for fewer plants") from None
         labels = all_labels(file)
         return Site(
             name=source.name,

@@ -262,7 +262,7 @@ def _cells(name: str, size_m: float, middle_m: float, spacing_m: float) -> int:
         raise InputError("size_m", f"the extent in {name} is {size_m:g} m; expected a finite number above 0")
     if not spacing_m > 0:
         raise InputError("spacing_m", f"expected a number above 0, found {spacing_m:g}")
-    return max(1, int(np.ceil(size_m / spacing_m - 1e-9)))
+    return max(1, int(min(np.ceil(size_m / spacing_m - 1e-9), 2**53)))  # more overflow; any so large is refused
 
 
 def _require_even(name: str, values: Array) -> None:

@@ -7,9 +7,9 @@ kinds. The catalogue's TOML files and a user's own are checked against the same 
 
 from typing import Annotated, Literal, Self, get_args
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from hedgerow.base.parameters import Finite, NotNegative, Positive, Share, StrictParameters
+from hedgerow.base.parameters import NotNegative, Share, StrictParameters
 from hedgerow.errors import InputError, ParameterError
 
 SensorMode = Literal["first", "strongest", "last", "strongest+last"]
@@ -22,20 +22,41 @@ Elevation = Annotated[float, Field(ge=-90, le=90, allow_inf_nan=False)]
 Azimuth = Annotated[float, Field(ge=-360, le=360, allow_inf_nan=False)]
 Millimetres = Annotated[float, Field(ge=-1000, le=1000, allow_inf_nan=False)]
 
-MAX_PULSES_PER_CYCLE = 20_000_000
-"""Most pulses until a scan repeats; the largest real ones have about a million."""
+Rate = Annotated[float, Field(ge=0.001, le=1e6, allow_inf_nan=False)]
+"""Turns or sweeps per second [Hz]."""
+Microseconds = Annotated[float, Field(ge=1e-6, le=1e9, allow_inf_nan=False)]
+Tilt = Annotated[float, Field(ge=-90, le=90, allow_inf_nan=False)]
+Divergence = Annotated[float, Field(ge=0, le=3000, allow_inf_nan=False)]
+"""Full angle of a beam; a half circle has 3,142 [mrad]."""
+Aperture = Annotated[float, Field(ge=0, le=10_000, allow_inf_nan=False)]
+"""Width of a beam [mm]."""
+RangeError = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
+"""Standard deviation or step of a range [m]."""
+
+MAX_PULSES_PER_CYCLE = 5_000_000
+"""Most pulses until a scan repeats; the largest real ones have about a million. So many take about 1 GB."""
+MAX_RANGE_M = 1e7
+"""Longest range of a sensor; a satellite's is about 1e6 m."""
+LEAST_STEP = 1e-9
+"""Least resolution of a reported range [m] or angle [deg], unless that is exact."""
+
+
+def _require_step(value: float) -> float:
+    if 0 < value < LEAST_STEP:
+        raise ValueError(f"{value:g} is finer than {LEAST_STEP:g}, the finest step; 0 is exact")
+    return value
 
 
 class Rates(StrictParameters):
     """Rates at which the sensor turns."""
 
-    default_hz: Positive
+    default_hz: Rate
     """Usual rate, turns per second."""
-    allowed_hz: list[Positive] | None = Field(default=None, min_length=1)
+    allowed_hz: list[Rate] | None = Field(default=None, min_length=1, max_length=1000)
     """Possible rates; leave it out if any rate from min_hz to max_hz is possible."""
-    min_hz: Positive | None = None
+    min_hz: Rate | None = None
     """Slowest rate, if allowed_hz is left out."""
-    max_hz: Positive | None = None
+    max_hz: Rate | None = None
     """Fastest rate, if allowed_hz is left out."""
 
     @model_validator(mode="after")
@@ -77,7 +98,7 @@ class Group(StrictParameters):
     """Height of each laser's point of emission above the sensor's origin. Default: 0."""
     left_mm: list[Millimetres] | None = None
     """Distance of each laser's point of emission to the left of the rotor's direction. Default: 0."""
-    closed_turn_firings_per_s: Positive | None = None
+    closed_turn_firings_per_s: Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)] | None = None
     """Firings per second, f, of a sensor whose azimuth steps by 360/(f/rate - 1) degrees from firing to firing, so that
     a turn begins and ends at the same azimuth (Goodin 2018 eqs. 6 and 7). Default: the azimuth follows the rotor."""
 
@@ -107,11 +128,11 @@ class Spinning(StrictParameters):
     """Sense of rotation, seen from above."""
     start_azimuth_deg: Azimuth = 0.0
     """Azimuth at which a sweep begins, counter-clockwise from straight ahead."""
-    slot_us: Positive | None = None
+    slot_us: Microseconds | None = None
     """Time between slots of the schedule; give this or slots_per_turn."""
     slots_per_turn: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     """Number of slots in a turn, if the encoder triggers them; give this or slot_us."""
-    schedule: list[Annotated[int, Field(ge=0)]] = Field(default=[0], min_length=1, max_length=64)
+    schedule: list[Annotated[int, Field(ge=0, le=63)]] = Field(default=[0], min_length=1, max_length=64)
     """Number of the group that fires in each slot, counted from 0; repeated over the turn."""
     group: list[Group] = Field(min_length=1, max_length=64)
     """Groups of lasers."""
@@ -185,7 +206,7 @@ class Rosette(StrictParameters):
     """Mirror azimuth at the start of the pattern, counter-clockwise from straight ahead."""
     sweeps_per_cycle: Annotated[int, Field(ge=1, le=1000)]
     """Number of sweeps until the pattern repeats."""
-    mirror_turns_per_cycle: Annotated[int, Field(ge=1)]
+    mirror_turns_per_cycle: Annotated[int, Field(ge=1, le=1_000_000_000)]
     """Number of turns of the fast mirror until the pattern repeats."""
     n_lasers: Annotated[int, Field(ge=1, le=64)]
     """Number of lasers in the row; they fire together."""
@@ -195,11 +216,11 @@ class Rosette(StrictParameters):
     """Mean elevation of the row at one end of the swing, where the pattern starts."""
     lowest_elevation_deg: Elevation
     """Mean elevation of the row at the other end."""
-    swing_shape: Annotated[float, Field(gt=0, lt=1)]
+    swing_shape: Annotated[float, Field(ge=0.0001, lt=1, allow_inf_nan=False)]
     """Shape of the slow swing: near 0 a sine, near 1 a triangle wave."""
-    row_up_deg: list[Finite] = Field(min_length=2, max_length=2)
+    row_up_deg: list[Tilt] = Field(min_length=2, max_length=2)
     """Spacing of the lasers across the scan line, at the highest and at the lowest elevation."""
-    row_along_deg: Finite
+    row_along_deg: Tilt
     """Spacing of the lasers along the scan line."""
 
     @model_validator(mode="after")
@@ -218,15 +239,15 @@ class Beam(StrictParameters):
 
     spot: Literal["circular", "rectangular", "elliptical"]
     """Shape of the cross section."""
-    divergence_horizontal_mrad: NotNegative
+    divergence_horizontal_mrad: Divergence
     """Horizontal divergence, full angle."""
-    divergence_vertical_mrad: NotNegative
+    divergence_vertical_mrad: Divergence
     """Vertical divergence, full angle."""
-    aperture_horizontal_mm: NotNegative = 0.0
+    aperture_horizontal_mm: Aperture = 0.0
     """Width of the beam where it leaves the sensor."""
-    aperture_vertical_mm: NotNegative = 0.0
+    aperture_vertical_mm: Aperture = 0.0
     """Height of the beam where it leaves the sensor."""
-    wavelength_nm: Positive
+    wavelength_nm: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
     """Wavelength of the laser."""
 
     @model_validator(mode="after")
@@ -239,15 +260,15 @@ class Beam(StrictParameters):
 class Range(StrictParameters):
     """Limits and errors of the range."""
 
-    min_m: NotNegative
+    min_m: Annotated[float, Field(ge=0, le=MAX_RANGE_M, allow_inf_nan=False)]
     """Minimum range; nothing nearer is seen."""
-    max_m: Positive
+    max_m: Annotated[float, Field(gt=0, le=MAX_RANGE_M, allow_inf_nan=False)]
     """Maximum range; nothing farther is seen."""
-    sigma_m: NotNegative
+    sigma_m: RangeError
     """Standard deviation of the range noise."""
-    sigma_per_m2: NotNegative = 0.0
+    sigma_per_m2: RangeError = 0.0
     """Growth of the standard deviation with the squared range, for sensors that triangulate."""
-    step_m: NotNegative
+    step_m: Annotated[RangeError, AfterValidator(_require_step)]
     """Resolution of the reported range; 0 is exact."""
     dropout: Share = 0.0
     """Share of pulses that are lost at random."""
@@ -264,9 +285,9 @@ class Signal(StrictParameters):
 
     mode: SensorMode
     """Usual return mode."""
-    modes: list[SensorMode] = Field(min_length=1)
+    modes: list[SensorMode] = Field(min_length=1, max_length=100)
     """All return modes of the sensor."""
-    cutoff_m: NotNegative
+    cutoff_m: RangeError
     """Range interval within which light is one return; 0 if it is not known."""
 
     @model_validator(mode="after")
@@ -279,7 +300,7 @@ class Signal(StrictParameters):
 class SensorConfig(StrictParameters):
     """A sensor file."""
 
-    name: str = Field(min_length=1)
+    name: str = Field(min_length=1, max_length=100)
     """Short name, as in the catalogue."""
     maker: str
     """Manufacturer."""
@@ -287,7 +308,7 @@ class SensorConfig(StrictParameters):
     """What the sensor is, and what the model leaves out."""
     sources: list[str] = Field(min_length=1)
     """Sources of the figures."""
-    encoder_step_deg: NotNegative
+    encoder_step_deg: Annotated[float, Field(ge=0, le=360, allow_inf_nan=False), AfterValidator(_require_step)]
     """Resolution of the reported rotor angle; 0 is exact."""
     beam: Beam
     """Shape of the beam."""

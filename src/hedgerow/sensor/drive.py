@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.base import randomness
+from hedgerow.base.arguments import as_number, as_positive, as_whole, require_kind
 from hedgerow.base.arrays import Array
-from hedgerow.errors import InputError
+from hedgerow.errors import InputError, shown
 from hedgerow.frames import Pose, Trajectory
 from hedgerow.log import Beams
 from hedgerow.sensor.scan.pattern import Pattern
@@ -28,6 +29,14 @@ Encoder = Literal["exact", "rounded", "uniform"]
 
 MAX_PULSES = 150_000_000
 """Maximum number of pulses in one `Beams` (about 7 GB)."""
+
+
+MAX_SWEEP_NUMBER = 2**31 - 1
+"""Sweep numbers are int32."""
+_MOST_S = 1e10
+"""More seconds than between any two times."""
+_ROUNDING_NS = 1000
+"""A pulse this long before or after a trajectory still is on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +53,10 @@ class Aim:
 
     def __post_init__(self) -> None:
         """Check every value once."""
+        require_kind("encoder", self.encoder, str, "'exact', 'rounded' or 'uniform'")
         if self.encoder not in get_args(Encoder):
-            raise InputError("encoder", f"expected 'exact', 'rounded' or 'uniform', found {self.encoder!r}")
+            raise InputError("encoder", f"expected 'exact', 'rounded' or 'uniform', found {shown(self.encoder)}")
+        require_kind("cone", self.cone, (bool, np.bool_), "True or False")
         randomness.require_seed(self.seed)
 
     @property
@@ -218,17 +229,19 @@ def extent(
     Raises:
         InputError: the sweeps do not fit; names the argument, n_sweeps by `count_name`, as the caller knows it.
     """
+    require_kind("trajectory", trajectory, Trajectory, "a Trajectory; hr.read_trajectory reads one")
     if duration_s is not None and n_sweeps is not None:
         raise InputError("n_sweeps", "give either n_sweeps or duration_s")
+    as_number("start_s", start_s, -_MOST_S, _MOST_S)
+    if n_sweeps is not None:
+        as_whole(count_name, n_sweeps, -(2**63), 2**63, "a whole number")
     span_s = (trajectory.end_ns - trajectory.start_ns) * 1e-9
     if not 0 <= start_s <= span_s:
         raise InputError("start_s", f"{start_s} lies outside the trajectory, which lasts {span_s:g} s")
     start_ns = trajectory.start_ns + round(start_s * 1e9)
     end_ns = trajectory.end_ns
     if duration_s is not None:
-        if not 0 < duration_s < np.inf:
-            raise InputError("duration_s", f"expected a finite number above 0, found {duration_s}")
-        end_ns = start_ns + round(duration_s * 1e9)
+        end_ns = start_ns + round(min(as_positive("duration_s", duration_s), _MOST_S) * 1e9)
         if end_ns > trajectory.end_ns:
             raise InputError("duration_s", f"{duration_s} s from {start_s} s on exceed the trajectory of {span_s:g} s")
     fitting = _fitting(pattern, end_ns - start_ns)
@@ -238,6 +251,17 @@ def extent(
     if n_sweeps is not None and not 1 <= n_sweeps <= fitting:
         raise InputError(count_name, f"{n_sweeps} asked for, but the trajectory of {span_s:g} s has room for {fitting}")
     return start_ns, fitting if n_sweeps is None else n_sweeps
+
+
+def require_on_trajectory(pattern: Pattern, trajectory: Trajectory, number: int, start_ns: int) -> None:
+    """Raise InputError unless a sweep that starts at this time ends before the trajectory does: no pose is guessed."""
+    end_ns = start_ns + _last_ns(pattern, number) - pattern.start_ns(number)
+    if start_ns < trajectory.start_ns - _ROUNDING_NS or end_ns > trajectory.end_ns + _ROUNDING_NS:
+        raise InputError(
+            "start_ns",
+            f"the sweep from {start_ns} to {end_ns} ns does not lie on the trajectory, which spans "
+            f"{trajectory.start_ns} to {trajectory.end_ns} ns",
+        )
 
 
 def _fitting(pattern: Pattern, span_ns: int) -> int:

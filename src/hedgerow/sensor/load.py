@@ -2,13 +2,13 @@
 """Finding, reading and checking sensor files; errors name the file and the field in one sentence."""
 
 import difflib
-import tomllib
 from collections.abc import Mapping
 from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.errors import FileError, InputError, ParameterError
+from hedgerow.base.settings_file import read_toml
+from hedgerow.errors import FileError, InputError, ParameterError, shown
 
 if TYPE_CHECKING:
     from hedgerow.sensor.config import SensorConfig
@@ -39,7 +39,7 @@ def read_catalogue(name: str) -> "SensorConfig":
         guess = f"did you mean {' or '.join(near)}? " if near else ""
         raise InputError(
             "sensor",
-            f"'{name}' is not in the catalogue; {guess}it has {', '.join(names.values())}; "
+            f"{shown(name)} is not in the catalogue; {guess}it has {', '.join(names.values())}; "
             "Sensor.load reads a file of your own",
         )
     return read_sensor_file(_catalogue() / f"{names[wanted]}.toml")
@@ -51,15 +51,7 @@ def read_sensor_file(path: Traversable) -> "SensorConfig":
     Raises:
         FileError: missing, not TOML, or a field is wrong; names the file and the field.
     """
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise FileError(f"{path}: no such sensor file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileError(f"{path}: cannot be read as a sensor file: {error}") from None
-    except tomllib.TOMLDecodeError as error:
-        raise FileError(f"{path}: not valid TOML: {error}") from None
-    return check_sensor(content, str(path))
+    return check_sensor(read_toml(path, "sensor file"), str(path))
 
 
 def check_sensor(content: Mapping[str, Any], where: str) -> "SensorConfig":

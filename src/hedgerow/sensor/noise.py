@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.base import randomness
-from hedgerow.errors import InputError
+from hedgerow.base.arguments import as_number
 from hedgerow.log import MISSING, Log, Returns
 
 if TYPE_CHECKING:
@@ -25,8 +25,7 @@ def degrade(log: Log, errors: "Range", *, seed: int, noise: bool, quantise: bool
 
     A range that leaves the limits of the log by it becomes "no return".
     """
-    if not 0 <= dropout <= 1:
-        raise InputError("dropout", f"expected a share from 0 to 1, found {dropout}")
+    as_number("dropout", dropout, 0, 1, "a share from 0 to 1")
     randomness.require_seed(seed)
     pulse = log.beams.pulse
     range_m = log.returns.range_m.reshape(len(log), log.returns.n_per_pulse).astype(np.float64)

@@ -11,12 +11,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
-from hedgerow.errors import InputError
+from hedgerow.base.arguments import as_path, as_positive, as_whole, require_kind
+from hedgerow.base.arrays import LAST_NS
+from hedgerow.errors import FileError, InputError, shown
 from hedgerow.frames import Pose, Trajectory
 from hedgerow.log import Beams, Log
-from hedgerow.sensor.drive import Aim, Drive, Encoder, extent
+from hedgerow.sensor.drive import MAX_SWEEP_NUMBER, Aim, Drive, Encoder, extent, require_on_trajectory
 from hedgerow.sensor.load import catalogue_names, check_sensor, is_catalogue_name, read_catalogue, read_sensor_file
 from hedgerow.sensor.noise import degrade
 from hedgerow.sensor.scan.pattern import Pattern, build
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from hedgerow.sensor.config import SensorConfig
 
 
+@runtime_checkable
 class _SaysSensor(Protocol):
     """A log, in memory or on the disk."""
 
@@ -45,8 +49,11 @@ class Sensor:
 
     def __post_init__(self) -> None:
         """Check the rate."""
+        from hedgerow.sensor.config import SensorConfig  # pydantic takes its time
+
+        require_kind("config", self.config, SensorConfig, "a SensorConfig; hr.Sensor.named and load make sensors")
         rates = self.config.pattern.rates
-        if not rates.allows(self.rate_hz):
+        if not rates.allows(as_positive("rate_hz", self.rate_hz)):
             raise InputError("rate_hz", f"{self.name} turns at {rates.text()}, found {self.rate_hz}")
 
     @classmethod
@@ -60,7 +67,8 @@ class Sensor:
         Raises:
             InputError: no such sensor, or a rate that it does not have.
         """
-        return _named(name, rate_hz)
+        require_kind("name", name, str, "the name of a sensor")
+        return _named(name, None if rate_hz is None else as_positive("rate_hz", rate_hz))
 
     @classmethod
     def load(cls, path: str | Path, rate_hz: float | None = None) -> "Sensor":
@@ -70,7 +78,7 @@ class Sensor:
             FileError: missing, not TOML, or a field is wrong; names the field.
             InputError: a rate that it does not have.
         """
-        return _made(read_sensor_file(Path(path)), rate_hz)
+        return _made(read_sensor_file(as_path("path", path)), rate_hz)
 
     @classmethod
     def names(cls) -> list[str]:
@@ -80,16 +88,16 @@ class Sensor:
     @classmethod
     def is_name(cls, name: str) -> bool:
         """Tell whether `named` knows this name."""
+        require_kind("name", name, str, "the name of a sensor")
         return is_catalogue_name(name)
 
     @classmethod
     def of(cls, log: "_SaysSensor") -> "Sensor | None":
         """Return the sensor that a log was made with, by its name or its metadata; None if that is not known."""
+        require_kind("log", log, _SaysSensor, "a log")
         said = log.metadata.get("sensor")
         if isinstance(said, dict) and "config" in said:
-            found = cast("dict[str, Any]", said)
-            shipped = _named(log.sensor, None).config.model_dump() if log.sensor in cls.names() else {}
-            return _made(check_sensor(shipped | found["config"], f"the log's sensor {log.sensor}"), found["rate_hz"])
+            return _logged(log.sensor, cast("dict[str, Any]", said))
         return cls.named(log.sensor) if log.sensor in cls.names() else None
 
     @property
@@ -148,8 +156,8 @@ class Sensor:
         Returns:
             One sweep of beams, map frame.
         """
-        if number < 0:
-            raise InputError("number", f"expected a sweep from 0 on, found {number}")
+        as_whole("number", number, 0, MAX_SWEEP_NUMBER, f"a sweep from 0 on, up to {MAX_SWEEP_NUMBER}")
+        require_kind("pose", pose, (Pose, NoneType), "a Pose")
         standing = Trajectory.standing(pose or Pose(), (number + 2) * self.sweep_s)
         return self.sweep_at(standing, number, self.pattern.start_ns(number), aim=Aim(encoder, cone, seed), threads=1)
 
@@ -227,8 +235,13 @@ class Sensor:
         Returns:
             One sweep of beams, map frame: the bytes of the same sweep in a `drive` that comes there at that time.
         """
+        require_kind("trajectory", trajectory, Trajectory, "a Trajectory; hr.read_trajectory reads one")
+        as_whole("number", number, 0, MAX_SWEEP_NUMBER)
+        as_whole("start_ns", start_ns, -LAST_NS, LAST_NS)
+        require_on_trajectory(self.pattern, trajectory, number, start_ns)
         begin_ns = start_ns - self.pattern.start_ns(number)
-        return self._drive(trajectory, mount, begin_ns, number + 1, aim or Aim(), threads).sweep(number)
+        aimed = Aim() if aim is None else aim
+        return self._drive(trajectory, mount, begin_ns, number + 1, aimed, threads).sweep(number)
 
     def with_range(self, **figures: float) -> "Sensor":
         """Return this sensor with other figures of its [range] table, for example `sigma_m=0.02, dropout=0`.
@@ -262,6 +275,7 @@ class Sensor:
         Returns:
             A log with the same beams; ranges that leave the log's limits are "no return".
         """
+        require_kind("log", log, Log, "a Log")
         errors = self.config.range
         share = errors.dropout if dropout is None else dropout
         return degrade(log, errors, seed=seed, noise=noise, quantise=quantise, dropout=share)
@@ -269,8 +283,9 @@ class Sensor:
     def _drive(
         self, trajectory: Trajectory, mount: Pose | None, start_ns: int, n_sweeps: int, aim: Aim, threads: int
     ) -> Drive:
-        if threads < 0:
-            raise InputError("threads", f"expected 0 for all or a number above, found {threads}")
+        as_whole("threads", threads, 0, 1024, "0 for all or a number above")
+        require_kind("mount", mount, (Pose, NoneType), "a Pose")
+        require_kind("aim", aim, Aim, "an Aim")
         return Drive(self.config, self.pattern, trajectory, mount or Pose(), start_ns, n_sweeps, aim, threads)
 
 
@@ -280,5 +295,16 @@ def _named(name: str, rate_hz: float | None) -> Sensor:
     return _made(read_catalogue(name), rate_hz)
 
 
+def _logged(name: str, said: dict[str, Any]) -> Sensor:
+    """Make the sensor that a log describes: what differs from the catalogue, and the rate."""
+    where, config, rate_hz = f"the log's sensor {name}", said["config"], said.get("rate_hz")
+    if not isinstance(config, dict):
+        raise FileError(f"{where}: config: expected a table of values by name, found {shown(config)}")
+    if not isinstance(rate_hz, (int, float)):
+        raise FileError(f"{where}: rate_hz: expected a number, found {shown(rate_hz)}")
+    shipped = _named(name, None).config.model_dump() if name in catalogue_names() else {}
+    return _made(check_sensor(shipped | cast("dict[str, Any]", config), where), rate_hz)
+
+
 def _made(config: "SensorConfig", rate_hz: float | None) -> Sensor:
-    return Sensor(config, config.pattern.rates.default_hz if rate_hz is None else float(rate_hz))
+    return Sensor(config, config.pattern.rates.default_hz if rate_hz is None else as_positive("rate_hz", rate_hz))

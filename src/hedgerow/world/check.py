@@ -37,8 +37,6 @@ LAYOUT: dict[str, dict[str, tuple[np.dtype[Any], tuple[int, ...]]]] = {
 HISTOGRAM = {"triangles": "label", "gaussians": "label"}
 """The column of label counts, of the tables that have one."""
 
-_FARTHEST_M = 1e9  # the Earth is 4e7 m around; beyond, something has gone wrong
-
 
 def name_of(table: Elements) -> str:
     """Return the name of a table.
@@ -100,11 +98,7 @@ def _column(name: str, values: NDArray[Any], dtype: np.dtype[Any], shape: tuple[
         return np.ascontiguousarray(arrays.as_integers(name, values, shape, np.uint16))
     column = np.ascontiguousarray(arrays.as_floats(name, values, shape, dtype=dtype))
     if dtype == _F8:
-        arrays.require_finite(name, column)
-        far = np.abs(column) > _FARTHEST_M
-        if far.any():
-            row = arrays.first_row(far)
-            raise arrays.RowError(name, row, f"is {column[row].tolist()}, farther than {_FARTHEST_M:g} m")
+        arrays.require_coordinates(name, column)
     return column
 
 

@@ -20,7 +20,7 @@ _BATCH = 1 << 18
 
 def numbers_within(name: str, values: ArrayLike, n: int, low: float, high: float) -> NDArray[np.float32]:
     """Return (N,) numbers, or one for all, none of them outside the limits."""
-    array = np.asarray(values)
+    array = arrays.as_numbers(name, values)
     array = arrays.as_floats(name, np.broadcast_to(array, (n,)) if array.ndim == 0 else array, (n,), dtype=np.float32)
     wrong = ~((array >= low) & (array <= high) & np.isfinite(array))
     if wrong.any():
@@ -31,7 +31,7 @@ def numbers_within(name: str, values: ArrayLike, n: int, low: float, high: float
 
 def numbers_or_unknown(name: str, values: ArrayLike, n: int) -> NDArray[np.float32]:
     """Return (N,) numbers, or one for all, of 0 or more; NaN is unknown."""
-    array = np.asarray(values, dtype=np.float32)
+    array = arrays.as_numbers(name, values)
     unknown = np.isnan(array)
     checked = numbers_within(name, np.where(unknown, 0, array), n, 0, np.inf)
     return np.where(unknown, np.float32(np.nan), checked)

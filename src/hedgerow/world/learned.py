@@ -14,15 +14,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from types import NoneType
 from typing import Any, Self, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.base import arrays
+from hedgerow.base.arguments import as_number, as_positive, require_kind
+from hedgerow.base.box import Box
 from hedgerow.base.progress import Progress
 from hedgerow.errors import InputError
-from hedgerow.log import Beams, Log, Returns
+from hedgerow.log import Beams, Log, Returns, require_limits
 from hedgerow.sensor import Sensor
 from hedgerow.world.check import TABLES, check_table, name_of
 from hedgerow.world.elements import Elements, Gaussians, Points, Triangles
@@ -32,6 +35,7 @@ from hedgerow.world.store.header import Position, Provenance, WorldHeader
 from hedgerow.world.store.tiles import in_tile_order
 from hedgerow.world.world import Shot, World, WorldSize, require_end_of_range
 
+_LEAST_TILE_M = 0.001
 Rows = slice | NDArray[np.intp]
 """Some of the beams."""
 
@@ -218,6 +222,7 @@ class ElementWorld(World):
             InputError: the log has missing returns but no maximal range, or the world mixes points with others.
         """
         require_end_of_range(log)
+        as_number("min_sigma_m", min_sigma_m, 0, arrays.FARTHEST_M)
         range_m = np.ascontiguousarray(log.returns.first_m)
         out = np.empty(len(log))
         done = 0
@@ -243,8 +248,11 @@ class ElementWorld(World):
         Raises:
             InputError: not exactly one pulse.
         """
+        require_kind("beam", beam, Beams, "Beams, one of them")
         if len(beam) != 1:
             raise InputError("beam", f"expected one pulse, found {len(beam)}; use beams[i:i+1]")
+        require_kind("sensor", sensor, (Sensor, NoneType), "a Sensor")
+        as_positive("min_sigma_m", min_sigma_m)
         low, high = self._limits(sensor)
         ranges = arrays.as_floats("range_m", range_m, ("M",))
         ((_, target),) = self._targets(beam, high)
@@ -279,12 +287,17 @@ class LearnedWorld(ElementWorld):
         Raises:
             InputError: a table, column, row or setting is wrong; names it.
         """
+        require_limits(min_range_m, max_range_m)
+        as_number("tile_m", tile_m, _LEAST_TILE_M, arrays.FARTHEST_M)
+        require_kind("kind", kind, str, "the name of a model")
+        require_kind("parameters", parameters, (Mapping, NoneType), "values by name")
+        require_kind("provenance", provenance, (Provenance, NoneType), "a Provenance")
         header = WorldHeader(
             kind=kind,
             parameters=dict(parameters or {}),
             min_range_m=min_range_m,
             max_range_m=max_range_m,
-            map_origin_m=tuple(np.asarray(map_origin_m).tolist()),
+            map_origin_m=_position("map_origin_m", map_origin_m),
             provenance=provenance or Provenance(),
             tile_m=tile_m,
         )
@@ -325,6 +338,17 @@ class LearnedWorld(ElementWorld):
         self.path = str(path)
 
     @property
+    def box(self) -> Box | None:
+        """From where to where the elements reach, map frame; None if there are none."""
+        return self._box
+
+    @cached_property
+    def _box(self) -> Box | None:
+        points = self.tables.get("points", ())
+        around = Box.around(points.position_m, points.reach_m) if isinstance(points, Points) and len(points) else None
+        return Box.joined([self.scene.box, around])
+
+    @property
     def scene(self) -> Scene:
         """The triangles and Gaussians, as the core has them."""
         return self._target.scene
@@ -351,6 +375,14 @@ class LearnedWorld(ElementWorld):
 
     def _targets(self, beams: Beams, max_range_m: float) -> Iterator[tuple[Rows, Target]]:
         yield slice(None), self._target
+
+
+def _position(name: str, values: ArrayLike) -> Position:
+    """Return three coordinates; raises InputError if they are none."""
+    numbers = arrays.as_floats(name, values, (3,))
+    arrays.require_coordinates(name, numbers)
+    x, y, z = numbers.tolist()
+    return x, y, z
 
 
 def _middle(tables: Mapping[str, Elements]) -> Position:

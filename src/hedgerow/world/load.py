@@ -7,6 +7,7 @@ Readers are imported when a world is opened, so that `import hedgerow.world` sta
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
+from hedgerow.base.arguments import as_path
 from hedgerow.world.learned import LearnedWorld
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def load_world(
     from hedgerow.world.store.files import WorldFile
     from hedgerow.world.tiled import TiledWorld
 
+    as_path("path", path)
     if resident_tiles is not None or max_bytes is not None:
         return TiledWorld(path, resident_tiles=resident_tiles, max_bytes=max_bytes)
     file = WorldFile(path)

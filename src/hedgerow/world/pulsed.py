@@ -17,12 +17,15 @@ field of `BeamSettings` that is handed over in `_pulse_settings`. Equations: doc
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import NoneType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
+from hedgerow.base.arguments import require_kind
+from hedgerow.base.box import Box
 from hedgerow.base.progress import Progress
 from hedgerow.base.randomness import require_seed
 from hedgerow.errors import InputError
@@ -215,9 +218,16 @@ class PhysicsWorld(World):
             source: where the scene comes from (name, seed, settings), for the logs that are fired; must fit into JSON.
         """
         super().__init__(min_range_m=min_range_m, max_range_m=max_range_m)
+        require_kind("scene", scene, Scene, "a Scene")
+        require_kind("settings", settings, (BeamSettings, NoneType), "BeamSettings")
         self.scene = scene
         self.settings = settings or BeamSettings()
         self.source = dict(source or {})
+
+    @property
+    def box(self) -> Box | None:
+        """From where to where the scene reaches, map frame; None if it is empty."""
+        return self.scene.box
 
     def returns(self, beams: Beams, shot: Shot) -> Returns:
         """Return what the receiver makes of each pulse: (N,), or (N, R) in modes that give several, nearest first.
@@ -252,6 +262,7 @@ class PhysicsWorld(World):
             InputError: as `fire`; or waveforms are wanted without mode waveform, without a maximum range, or more of
                 them than fit into memory.
         """
+        require_kind("beams", beams, Beams, "Beams; of a log, fire log.beams")
         shot = self._shot(seed, sensor, None, threads, progress)
         fired = self._pulses(beams, shot, sub_rays=sub_rays, waveforms=waveforms)
         log = self._log(beams, fired.returns, shot, noise=False)

@@ -2,9 +2,11 @@
 """Scene: meshes, Gaussians and placed copies of other scenes, and the questions that rays ask them.
 
 A checked wrapper over the native scene (`hedgerow._core`). Positions are float64 in the map frame here and float32
-relative to `origin_m` inside, so a site far from the map's zero keeps millimetres. Elements (triangles and Gaussians,
-Browning 2012 §3.3) are numbered through: first the scene's own in the order they were added, then those of each placed
-scene in the order of placing, by the same rule. Equations: docs/models.md §3.
+relative to `origin_m` inside, so a site far from the map's zero keeps millimetres. Nothing lies beyond ±1e8 m of the
+map's zero (`arrays.FARTHEST_M`), nor does anything placed reach there: beyond, float32 overflows.
+
+Elements (triangles and Gaussians, Browning 2012 §3.3) are numbered through: first the scene's own in the order they
+were added, then those of each placed scene in the order of placing, by the same rule. Equations: docs/models.md §3.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,9 +18,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow import _core
 from hedgerow.base import arrays
+from hedgerow.base.arguments import as_number, as_whole, require_each, require_kind
+from hedgerow.base.box import Box, distance_text
 from hedgerow.base.progress import Progress
 from hedgerow.base.randomness import require_seed
-from hedgerow.errors import InputError
+from hedgerow.errors import InputError, warn
 from hedgerow.log import Beams, require_limits
 from hedgerow.world.element_arrays import (
     numbers_or_unknown,
@@ -28,7 +32,14 @@ from hedgerow.world.element_arrays import (
     whitening,
 )
 from hedgerow.world.labels import LabelCounts, engine_labels
+from hedgerow.world.placement import nearest_m, placed_box, smallest_scale
 from hedgerow.world.surface_noise import NOISELESS, SurfaceNoise
+
+_FAR_M = 1e4
+"""A scene that begins farther than this from the map's zero gets an origin of its own: float32 steps by 1 mm there."""
+_COARSE_M = 0.01
+"""Rounding of float32 that is worth a warning."""
+_LEAST_SIGMA, _MOST_SIGMA = 1e-9, 1e8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,12 +82,30 @@ class Pierced:
 class Scene:
     """Meshes, Gaussians and placed scenes; frozen once it is built, fired at or placed in another scene."""
 
-    def __init__(self, origin_m: ArrayLike = (0.0, 0.0, 0.0)) -> None:
-        """Make an empty scene whose float32 frame sits at (3,) `origin_m` of the map, best near its middle."""
-        self.origin_m: NDArray[np.float64] = arrays.as_floats("origin_m", origin_m, (3,))
-        arrays.require_finite("origin_m", self.origin_m)
+    def __init__(self, origin_m: ArrayLike | None = None) -> None:
+        """Make an empty scene.
+
+        Args:
+            origin_m: (3,) where its float32 frame sits in the map, best near the middle of the scene [m]. Default: 0;
+                or the middle of what is added first, if all of that lies more than 10 km away.
+
+        Raises:
+            InputError: not three numbers within ±1e8 m.
+        """
+        self.origin_m: NDArray[np.float64] = arrays.as_floats(
+            "origin_m", np.zeros(3) if origin_m is None else origin_m, (3,)
+        )
+        arrays.require_coordinates("origin_m", self.origin_m)
+        self._chooses_origin = origin_m is None
         self._core = _core.Scene()
         self._frozen = False
+        self._box: Box | None = None
+        self._smallest_scale = 1.0
+
+    @property
+    def box(self) -> Box | None:
+        """From where to where it reaches, map frame: no ray meets anything outside; None if there is nothing."""
+        return self._box
 
     @property
     def n_elements(self) -> int:
@@ -120,25 +149,31 @@ class Scene:
         """
         self._require_open()
         vertices: NDArray[np.float64] = arrays.as_floats("vertices_m", vertices_m, ("V", 3))
-        arrays.require_finite("vertices_m", vertices)
-        n = len(np.atleast_1d(triangles))
+        arrays.require_coordinates("vertices_m", vertices)
+        n = arrays.n_rows("triangles", triangles)
         corners = arrays.as_integers("triangles", np.zeros((0, 3)) if n == 0 else triangles, (n, 3), np.uint32)
         require_below("triangles", corners, len(vertices))
-        groups = [noise] if isinstance(noise, SurfaceNoise) else list(noise)
+        require_kind("lambertian", lambertian, (bool, np.bool_), "True or False")
+        require_each("noise", groups := [noise] if isinstance(noise, SurfaceNoise) else noise, SurfaceNoise)
         group = arrays.as_integers("noise_group", noise_group, (n,), np.uint8)
         require_below("noise_group", group, len(groups))
         modes, labels = engine_labels(label, n)
+        finish = {
+            "permeability": numbers_within("permeability", permeability, n, 0, 1),
+            "reflectance": numbers_or_unknown("reflectance", reflectance, n),
+            "intensity_sigma": numbers_within("intensity_sigma", intensity_sigma, n, 0, np.inf),
+        }
+        if n > 0:
+            self._reach("vertices_m", Box.around(vertices))
         self._core.add_mesh(
             vertices=np.ascontiguousarray(vertices - self.origin_m, dtype=np.float32),
             triangles=np.ascontiguousarray(corners),
-            permeability=numbers_within("permeability", permeability, n, 0, 1),
             label=modes,
-            reflectance=numbers_or_unknown("reflectance", reflectance, n),
-            intensity_sigma=numbers_within("intensity_sigma", intensity_sigma, n, 0, np.inf),
-            lambertian=lambertian,
+            lambertian=bool(lambertian),
             noise_group=np.ascontiguousarray(group),
             noise=[each.native() for each in groups],
             labels=labels,
+            **finish,
         )
 
     def add_gaussians(
@@ -175,20 +210,27 @@ class Scene:
         """
         self._require_open()
         mean: NDArray[np.float64] = arrays.as_floats("mean_m", mean_m, ("N", 3))
-        arrays.require_finite("mean_m", mean)
+        arrays.require_coordinates("mean_m", mean)
         n = len(mean)
-        if not 0 < tau < np.inf or not 0 < min_sigma_m < np.inf:
-            raise InputError("tau, min_sigma_m", f"expected finite numbers above 0, found {tau}, {min_sigma_m}")
+        for name, value in (("tau", tau), ("min_sigma_m", min_sigma_m)):
+            as_number(name, value, _LEAST_SIGMA, _MOST_SIGMA)
         law, stop = stop_law(n, permeability, extinction_per_m, depth)
         covariance = arrays.as_floats("covariance_m2", np.zeros((0, 3, 3)) if n == 0 else covariance_m2, (n, 3, 3))
         modes, labels = engine_labels(label, n)
+        columns = {
+            "whitening": whitening(covariance, min_sigma_m),
+            "intensity": numbers_or_unknown("intensity", intensity, n),
+            "intensity_sigma": numbers_within("intensity_sigma", intensity_sigma, n, 0, np.inf),
+        }
+        if n > 0:
+            # Raising eigenvalues to the floor adds at most its square to any variance.
+            half_m = tau * np.sqrt(np.einsum("nii->ni", covariance) + min_sigma_m**2)
+            self._reach("mean_m, covariance_m2", Box.around(mean, half_m))
         self._core.add_gaussians(
             mean_m=np.ascontiguousarray(mean - self.origin_m, dtype=np.float32),
-            whitening=whitening(covariance, min_sigma_m),
             stop=stop,
             label=modes,
-            intensity=numbers_or_unknown("intensity", intensity, n),
-            intensity_sigma=numbers_within("intensity_sigma", intensity_sigma, n, 0, np.inf),
+            **columns,
             law=law,
             tau=tau,
             labels=labels,
@@ -211,14 +253,15 @@ class Scene:
             InputError: wrong shape, not finite, not invertible, or the scene is in use already.
         """
         self._require_open()
+        require_kind("scene", scene, Scene, "a Scene")
         matrices: NDArray[np.float64] = arrays.as_floats("transforms", transforms, (4, 4), ("M", 4, 4))
         matrices = matrices.reshape(-1, 4, 4)
-        arrays.require_finite("transforms", matrices)
-        flat = np.abs(np.linalg.det(matrices[:, :3, :3])) < 1e-30
-        if flat.any():
-            raise arrays.RowError("transforms", arrays.first_row(flat), "is not invertible")
         if scene is self:
             raise InputError("scene", "cannot be placed inside itself")
+        scale = smallest_scale("transforms", matrices, scene._smallest_scale)
+        if scene.box is not None and len(matrices) > 0:
+            self._reach("transforms", placed_box(scene.box, matrices))
+        self._smallest_scale = min(self._smallest_scale, scale)
         # Both scenes are float32 around their own origins; the shift between those is done here, in float64.
         local = matrices[:, :3].copy()
         local[:, :, 3] += matrices[:, :3, :3] @ scene.origin_m - self.origin_m
@@ -226,8 +269,11 @@ class Scene:
         wrong = (labels < -1) | (labels > 65535)
         if wrong.any():
             raise arrays.RowError("label", arrays.first_row(wrong), "is not a label from 0 to 65535, or -1")
-        if first_element is not None and (first_element < 0 or len(matrices) != 1):
-            raise InputError("first_element", f"expected 0 or more and one transform, found {first_element}")
+        if first_element is not None:
+            said = "expected 0 or more and one transform"
+            as_whole("first_element", first_element, 0, 2**62, said.removeprefix("expected "))
+            if len(matrices) != 1:
+                raise InputError("first_element", f"{said}, found {len(matrices)} transforms")
         scene._frozen = True
         self._core.place(
             scene._core,
@@ -274,6 +320,7 @@ class Scene:
         self, beams: Beams, *, max_range_m: float = np.inf, threads: int = 0, progress: Progress | None = None
     ) -> Pierced:
         """List every element along each ray up to `max_range_m`, nearest first."""
+        require_limits(0.0, max_range_m)
         answer = self.native.pierced(
             self.beam_arrays(beams), max_range_m=max_range_m, threads=require_threads(threads), progress=progress
         )
@@ -306,7 +353,9 @@ class Scene:
         Returns:
             Hits and passes, one entry per element each.
         """
-        ranges = arrays.require("range_m", range_m, np.float32, (len(beams),))
+        ranges = _ranges("range_m", range_m, beams)
+        require_limits(0.0, max_range_m)
+        as_number("window_m", window_m, 0, arrays.FARTHEST_M)
         return self.native.count(
             self.beam_arrays(beams),
             range_m=ranges,
@@ -336,8 +385,9 @@ class Scene:
         Returns:
             (N,) natural logarithm of a density [1/m], or of the probability of no return; -inf if impossible.
         """
-        ranges = arrays.require("range_m", range_m, np.float32, (len(beams),))
+        ranges = _ranges("range_m", range_m, beams)
         require_limits(min_range_m, max_range_m)
+        as_number("min_sigma_m", min_sigma_m, 0, arrays.FARTHEST_M)
         return self.native.log_likelihood(
             self.beam_arrays(beams),
             range_m=ranges,
@@ -379,16 +429,14 @@ class Scene:
         Raises:
             InputError: wrong type, shape or value, naming the argument and the row.
         """
-        near, far = (
-            arrays.require(name, values, np.float32, (len(beams),))
-            for name, values in (("near_m", near_m), ("far_m", far_m))
-        )
+        near, far = _ranges("near_m", near_m, beams), _ranges("far_m", far_m, beams)
         for name, values in (("near_m", near), ("far_m", far)):
             wrong = ~(values >= 0)
             if wrong.any():
                 row = arrays.first_row(wrong)
                 raise arrays.RowError(name, row, f"is {values[row]}; expected 0 or more")
-        numbers = np.array(sorted(labels))
+        require_kind("labels", labels, Iterable, "labels from 0 to 65535")
+        numbers = np.unique(arrays.as_numbers("labels", list(labels)))
         answer = _core.first_behind(
             self.native,
             self.beam_arrays(beams),
@@ -402,8 +450,31 @@ class Scene:
         return Hits.of(answer)
 
     def beam_arrays(self, beams: Beams) -> _core.BeamArrays:
-        """Return the beams as the kernels take them, for kernels that are wrapped in modules of their own."""
+        """Return the beams as the kernels take them, for kernels that are wrapped in modules of their own.
+
+        Raises:
+            InputError: these are no Beams.
+        """
         return beam_arrays(beams, self.origin_m.tolist())
+
+    def _reach(self, name: str, box: Box) -> None:
+        """Take note of how far something reaches that is about to be added, and choose the origin if it is the first.
+
+        Raises:
+            InputError: it reaches too far.
+        """
+        for corner in (box.low_m, box.high_m):
+            arrays.require_coordinates(f"{name}: a corner of what is added", corner)
+        if self._chooses_origin and self._box is None and nearest_m(box, self.origin_m) > _FAR_M:
+            self.origin_m = np.rint(box.middle_m)  # whole metres: exact in every float
+        away_m = nearest_m(box, self.origin_m)
+        step_m = float(np.spacing(np.float32(away_m)))
+        if step_m > _COARSE_M:
+            warn(
+                f"{name}: {distance_text(away_m)} from the scene's origin_m {self.origin_m.tolist()}, where float32 "
+                f"rounds to {100 * step_m:.0f} cm; make the scene with an origin_m near the middle of all it holds"
+            )
+        self._box = Box.joined([self._box, box])
 
     def _require_open(self) -> None:
         if self._frozen:
@@ -412,6 +483,7 @@ class Scene:
 
 def beam_arrays(beams: Beams, scene_origin_m: Sequence[float]) -> _core.BeamArrays:
     """Return the beams as the kernels take them, not copied, for a scene whose frame sits at (3,) of the map [m]."""
+    require_kind("beams", beams, Beams, "Beams; of a log, fire log.beams")
     return _core.BeamArrays(
         origin_m=beams.origin_m,
         direction=beams.direction,
@@ -422,8 +494,11 @@ def beam_arrays(beams: Beams, scene_origin_m: Sequence[float]) -> _core.BeamArra
     )
 
 
+def _ranges(name: str, values: object, beams: Beams) -> NDArray[np.float32]:
+    require_kind("beams", beams, Beams, "Beams; of a log, fire log.beams")
+    return arrays.require(name, values, np.float32, (len(beams),))
+
+
 def require_threads(threads: int) -> int:
     """Return the number of threads; raise InputError unless it is 0 (all) to 1024."""
-    if not 0 <= threads <= 1024:
-        raise InputError("threads", f"expected 0 (all) to 1024, found {threads}")
-    return threads
+    return as_whole("threads", threads, 0, 1024, "0 (all) to 1024")

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hedgerow.errors import InputError
+from hedgerow.base.arguments import as_number
+from hedgerow.base.arrays import FARTHEST_M
 
 if TYPE_CHECKING:
     from hedgerow import _core
@@ -34,10 +35,9 @@ class SurfaceNoise:
     def __post_init__(self) -> None:
         """Refuse what is no standard deviation or no angle."""
         for name in ("sigma0_m", "sigma_a_m", "sigma_per_m"):
-            if not 0 <= getattr(self, name) < np.inf:
-                raise InputError(name, f"expected a finite number of 0 or more, found {getattr(self, name)}")
-        if not 0 <= self.max_incidence_rad < np.pi / 2:
-            raise InputError("max_incidence_rad", f"expected 0 to below pi/2, found {self.max_incidence_rad}")
+            as_number(name, getattr(self, name), 0, FARTHEST_M, "a finite number of 0 or more")
+        below = float(np.nextafter(np.pi / 2, 0))
+        as_number("max_incidence_rad", self.max_incidence_rad, 0, below, "0 to below pi/2")
 
     def native(self) -> "_core.SurfaceNoise":
         """Return it as the engine takes it."""

@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.base import arrays
+from hedgerow.base.arguments import as_whole
+from hedgerow.base.box import Box
 from hedgerow.errors import InputError
 from hedgerow.log import Beams
 from hedgerow.world.elements import Gaussians, Points, Triangles
@@ -41,9 +43,8 @@ class TiledWorld(ElementWorld):
         """Read the settings and the list of tiles; see `load_world`."""
         if (resident_tiles is None) == (max_bytes is None):
             raise InputError("resident_tiles, max_bytes", "give one of the two")
-        budget = resident_tiles if resident_tiles is not None else max_bytes
-        if budget is None or budget < 1:
-            raise InputError("resident_tiles, max_bytes", f"expected 1 or more, found {budget}")
+        given = max_bytes if resident_tiles is None else resident_tiles
+        budget = as_whole("resident_tiles, max_bytes", 0 if given is None else given, 1, 2**62, "1 or more")
         self._file = WorldFile(path)
         super().__init__(self._file.header, str(path))
         self._tiles = self._file.tiles
@@ -57,6 +58,11 @@ class TiledWorld(ElementWorld):
     def size(self) -> WorldSize:
         """Count elements, parameters and bytes, of the whole world."""
         return self._file.size
+
+    @property
+    def box(self) -> Box | None:
+        """From where to where the tiles reach, map frame; None if there are none."""
+        return Box(self._tiles.low_m.min(axis=0), self._tiles.high_m.max(axis=0)) if len(self._tiles) else None
 
     @property
     def loaded_tiles(self) -> list[int]:

@@ -11,12 +11,16 @@ response, the sensor's noise and the log's metadata are dealt with here.
 import copy
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from types import NoneType
+from typing import Any, Self, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 import hedgerow
+from hedgerow.base import arrays
+from hedgerow.base.arguments import require_kind
+from hedgerow.base.box import Box
 from hedgerow.base.progress import Progress
 from hedgerow.base.randomness import require_seed
 from hedgerow.errors import InputError
@@ -86,6 +90,7 @@ class World(ABC):
 
     def __init__(self, *, min_range_m: float = 0.0, max_range_m: float = np.inf) -> None:
         """Set the range limits that hold where no sensor is named [m]."""
+        require_limits(min_range_m, max_range_m)
         self.min_range_m = min_range_m
         self.max_range_m = max_range_m
 
@@ -128,11 +133,17 @@ class World(ABC):
             The beams with their returns: (N,), or (N, R) in return modes that give several, nearest first.
 
         Raises:
-            InputError: a wrong seed, number of threads or limits; noise is wanted without a sensor; or what the kind
-                of world refuses.
+            InputError: no beams, a wrong seed, number of threads or limits; noise is wanted without a sensor; or what
+                the kind of world refuses.
         """
+        require_kind("beams", beams, Beams, "Beams; of a log, fire log.beams, or hr.replay(world, log)")
         shot = self._shot(seed, sensor, limits_m, threads, progress)
         return self._log(beams, self.returns(beams, shot), shot, noise)
+
+    @property
+    def box(self) -> Box | None:
+        """From where to where it reaches, map frame: no beam meets anything outside; None if it does not know."""
+        return None
 
     @property
     def map_origin_m(self) -> NDArray[np.float64]:
@@ -168,6 +179,7 @@ class World(ABC):
         """
         if settings is None:
             return self
+        require_kind("settings", settings, VegetationSettings, "VegetationSettings")
         self.labelled_scene()
         new = copy.copy(self)
         new.vegetation = settings
@@ -191,7 +203,8 @@ class World(ABC):
         threads: int,
         progress: Progress | None,
     ) -> Shot:
-        low, high = limits_m or self._limits(sensor)
+        require_kind("sensor", sensor, (Sensor, NoneType), "a Sensor; for example hr.Sensor.named('vlp-16')")
+        low, high = self._limits(sensor) if limits_m is None else _pair(limits_m)
         require_limits(low, high)
         return Shot(require_seed(seed), low, high, sensor, require_threads(threads), progress)
 
@@ -201,7 +214,8 @@ class World(ABC):
 
     def _log(self, beams: Beams, returns: Returns, shot: Shot, noise: bool | None) -> Log:
         """Put beams and returns together, with metadata, and apply vegetation response and sensor noise."""
-        wanted = (shot.sensor is not None and not self.has_noise) if noise is None else noise
+        require_kind("noise", noise, (bool, np.bool_, NoneType), "True, False or None")
+        wanted = (shot.sensor is not None and not self.has_noise) if noise is None else bool(noise)
         log = Log(
             beams,
             returns,
@@ -250,8 +264,14 @@ class SceneWorld(World):
 
     def __init__(self, scene: Scene, *, min_range_m: float = 0.0, max_range_m: float = np.inf) -> None:
         """Wrap a scene; the range limits hold where no sensor is named."""
+        require_kind("scene", scene, Scene, "a Scene")
         super().__init__(min_range_m=min_range_m, max_range_m=max_range_m)
         self.scene = scene
+
+    @property
+    def box(self) -> Box | None:
+        """From where to where the scene reaches, map frame; None if it is empty."""
+        return self.scene.box
 
     def returns(self, beams: Beams, shot: Shot) -> Returns:
         """Return the first return of each beam: range, intensity, label and element."""
@@ -289,5 +309,11 @@ class SceneWorld(World):
 
 def require_end_of_range(log: Log) -> None:
     """Raise InputError if the log has missing returns but no maximum range: "no return" would mean nothing then."""
+    require_kind("log", log, Log, "a Log")
     if not np.isfinite(log.max_range_m) and not log.returns.hit.all():
         raise InputError("log", "has missing returns but no max_range_m; say within what range nothing came back")
+
+
+def _pair(limits_m: object) -> tuple[float, float]:
+    limits: NDArray[np.float64] = arrays.as_floats("limits_m", cast("ArrayLike", limits_m), (2,))
+    return float(limits[0]), float(limits[1])

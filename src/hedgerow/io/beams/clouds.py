@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hedgerow.base.arrays import Numbers
 from hedgerow.errors import FileError, HedgerowError, InputError
 from hedgerow.frames import Trajectory
-from hedgerow.io.beams.motion import move_to_map, require_span, reskew
+from hedgerow.io.beams.motion import move_to_map, require_pose, require_span, reskew
 from hedgerow.io.recovery.fit import first_lasers, guess_turned, nominal
 from hedgerow.io.recovery.sweeps import NotRecovered, Pulses, Recovery
 from hedgerow.io.source import Settings, SweepSource, pulse_ids
@@ -82,6 +82,8 @@ class CloudReading:
     elevation_bias_rad: float = 0.0
     """Added to all elevations."""
     recover: Literal["auto", "yes", "no"] = "auto"
+    poses_ns: tuple[int, int] | None = None
+    """Time of the first and the last pose, if the trajectory was made longer; sweeps need a pose of their own."""
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
@@ -154,7 +156,10 @@ class CloudSource(SweepSource):
         cloud = self._load(sweep.number)
         cloud = cloud[np.isfinite(cloud.points).all(axis=1) & (np.abs(cloud.points).max(axis=1, initial=0) < 1e5)]
         cloud = cloud[np.einsum("ij,ij->i", cloud.points, cloud.points) > 1e-6]
-        require_span(f"{self.path}, sweep {sweep.number}", self._trajectory, sweep.start_ns, sweep.end_ns)
+        name = f"{self.path}, sweep {sweep.number}"
+        require_span(name, self._trajectory, sweep.start_ns, sweep.end_ns)
+        if self._reading.poses_ns is not None:
+            require_pose(name, self._reading.poses_ns, (sweep.start_ns, sweep.end_ns), sweep.reference_ns)
         points = cloud.points
         laser = None if self._known is None else first_lasers(points, self._known, cloud.ring)
         if self._reading.deskewed:

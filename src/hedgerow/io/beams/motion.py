@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from hedgerow.base import rotation
 from hedgerow.base.arrays import Array
 from hedgerow.errors import FileError
-from hedgerow.frames import Trajectory
+from hedgerow.frames import Trajectory, span_text
 
 _ANOTHER_CLOCK_NS = 10_000_000_000
+_SLACK_NS = 25_000_000  # poses of a sweep may be this much off its middle: a quarter of the usual turn
 _SINCE_1970_NS = 1e17  # a float above it counts nanoseconds since 1970, above the next one seconds
 _SINCE_1970_S = 1e8
 
@@ -66,13 +67,15 @@ def extend_trajectory(trajectory: Trajectory, margin_ns: int) -> Trajectory:
             np.repeat(each, 3, axis=0) for each in (trajectory.position_m, trajectory.quaternion_xyzw)
         )
         return Trajectory(time_ns, position_m, quaternion)
-    ends = [_beyond(trajectory, 0, 1, -margin_ns), _beyond(trajectory, -1, -2, margin_ns)]
+    with np.errstate(over="ignore", invalid="ignore"):  # the trajectory refuses what comes of it
+        ends = [_beyond(trajectory, 0, 1, -margin_ns), _beyond(trajectory, -1, -2, margin_ns)]
     time_ns = np.concatenate([[trajectory.start_ns - margin_ns], trajectory.time_ns, [trajectory.end_ns + margin_ns]])
     position_m = np.concatenate([ends[0][0][None], trajectory.position_m, ends[1][0][None]])
     quaternion = np.concatenate([ends[0][1][None], trajectory.quaternion_xyzw, ends[1][1][None]])
     return Trajectory(time_ns, position_m, quaternion)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # what comes out is no pose then, and refused as such
 def _beyond(trajectory: Trajectory, end: int, inner: int, margin_ns: int) -> tuple[Array, Array]:
     """Return position and quaternion after `margin_ns` more, at the speed between two poses."""
     share = margin_ns / float(trajectory.time_ns[end] - trajectory.time_ns[inner])
@@ -92,6 +95,27 @@ def require_span(name: str, trajectory: Trajectory, start_ns: int, end_ns: int) 
         when = "end" if late else "begin"
         raise FileError(
             f"{name}: the poses {when} {apart_s:.3f} s {'before' if late else 'after'} this sweep does; "
+            "choose sweeps that have poses, or give a longer trajectory of the same clock (poses "
+            f"{span_text(trajectory.start_ns, trajectory.end_ns)}, sweep {span_text(start_ns, end_ns)})"
+        )
+
+
+def require_pose(name: str, poses_ns: tuple[int, int], sweep_ns: tuple[int, int], middle_ns: int) -> None:
+    """Raise FileError unless a sweep has a pose, or lies between two; half a sweep may stick out, no more.
+
+    Args:
+        name: of the sweep, for the error.
+        poses_ns: time of the first and of the last pose that was measured; beyond, a trajectory is a guess.
+        sweep_ns: when the sweep began and ended.
+        middle_ns: when the scanner looked ahead.
+    """
+    slack_ns = max((sweep_ns[1] - sweep_ns[0]) // 4, _SLACK_NS)
+    late = middle_ns > poses_ns[1]
+    apart_ns = middle_ns - poses_ns[1] if late else poses_ns[0] - middle_ns
+    if apart_ns > slack_ns:
+        when = "end" if late else "begin"
+        raise FileError(
+            f"{name}: has no pose, they {when} {apart_ns / 1e9:.3f} s {'before' if late else 'after'} its middle; "
             "choose sweeps that have poses, or give a longer trajectory"
         )
 

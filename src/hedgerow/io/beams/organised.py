@@ -24,6 +24,8 @@ from hedgerow.io.source import Settings
 
 SURE_RAD = np.deg2rad(0.3)
 """Root mean square error of the directions above which empty cells are not believed: about a step of most lidars."""
+_NO_PLACE_M = 1e18  # numbers beyond mark an empty cell; squares of smaller ones fit into float64
+_FAR_M = 1e5  # from the sensor; nothing returns from there
 _MIN_POINTS = 20  # of a laser, to know where it points
 _MIN_COLUMNS = 8
 _ROUNDS = 8  # columns and lasers in turn; each is several times nearer than the one before
@@ -34,16 +36,19 @@ class PointGrid:
     """The points of one cloud as it is stored, a grid (height, width); height is 1 if it is not organised."""
 
     xyz: NDArray[np.float64]
-    """(H, W, 3) frame of the cloud [m]; NaN or zero is no return."""
+    """(H, W, 3) frame of the cloud [m]; NaN, zero or a huge number is no return."""
     intensity: NDArray[np.float32] | None
     ring: NDArray[np.int64] | None
     time_ns: NDArray[np.int64] | None
     label: NDArray[np.uint16] | None
+    return_number: NDArray[np.int64] | None = None
+    """(H, W) which return of its pulse a point is: 1 is the nearest."""
 
     @property
     def hit(self) -> NDArray[np.bool_]:
         """(H, W) whether there is a point."""
-        return np.isfinite(self.xyz).all(axis=-1) & (np.abs(self.xyz).max(axis=-1, initial=0) > 1e-3)
+        largest_m = np.abs(self.xyz).max(axis=-1, initial=0)
+        return (largest_m > 1e-3) & (largest_m < _NO_PLACE_M)  # NaN is neither
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,7 +146,7 @@ def fill_missing(points: PointGrid, start_ns: int, end_ns: int) -> OrganisedSwee
     Raises:
         NotRecovered: the cells do not show lasers and columns.
     """
-    hit = points.hit
+    hit = points.hit & (np.abs(points.xyz).max(axis=-1, initial=0) < _FAR_M)
     if hit.shape[1] < _MIN_COLUMNS or hit.sum() < _MIN_POINTS:
         raise NotRecovered(
             f"the cloud is a grid of {hit.shape[0]} by {hit.shape[1]} cells with {int(hit.sum())} points"

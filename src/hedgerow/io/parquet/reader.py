@@ -9,11 +9,11 @@ all at once.
 # pyarrow's stubs leave parts of its types unknown.
 # pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -25,8 +25,10 @@ from hedgerow.base.arrays import Numbers
 from hedgerow.base.columns import Table
 from hedgerow.errors import FileError, InputError
 from hedgerow.frames import Trajectory
+from hedgerow.io.parquet.guarded import group_rows_of, open_parquet, reading, require_columns
 from hedgerow.io.parquet.header import KEY, PARTS_KEY, Header
 from hedgerow.io.parquet.writer import BEAM_TYPES, OPTIONAL_TYPES, PART_PATTERN, RETURN_TYPES, Assembly
+from hedgerow.io.source import free_memory_bytes
 from hedgerow.log import Log
 
 _ROWS_AT_ONCE = 500_000  # many small sweeps are decoded together, up to this many rows
@@ -38,17 +40,26 @@ class _Part:
     header: Header
     is_last: bool
     footer: pq.FileMetaData
+    n_bytes: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Groups(Table):
-    """Row groups: which part, which one in it, how many rows, least and greatest sweep number."""
+    """Row groups that have rows: which part, which one in it, how many rows."""
 
     part: NDArray[np.int64]
     index: NDArray[np.int64]
     n_rows: NDArray[np.int64]
+
+
+class _SweepIndex(NamedTuple):
+    """Which sweeps there are, and where."""
+
     low: NDArray[np.int64]
+    """(G,) least sweep number in each row group."""
     high: NDArray[np.int64]
+    numbers: NDArray[np.int32]
+    """Those that occur, ascending."""
 
 
 class LogFile:
@@ -79,9 +90,11 @@ class LogFile:
         self.metadata = header.metadata
         self.n_per_pulse = header.returns_per_pulse
         self.written_by = header.hedgerow
-        self.arrays = _require_columns(self._parts)
+        with reading(self._parts[0].path):
+            names = self._parts[0].footer.schema.to_arrow_schema().names
+        self.arrays = [name for name in OPTIONAL_TYPES if name in names]
         self.trajectory: Trajectory | None = None
-        self._groups = _groups_of(self._parts)
+        self._groups = _groups_of(self._parts, [*BEAM_TYPES, *RETURN_TYPES, *self.arrays])
 
     @property
     def n_beams(self) -> int:
@@ -98,10 +111,21 @@ class LogFile:
     @property
     def sweeps(self) -> NDArray[np.int32]:
         """Sweep numbers that occur, ascending."""
-        mixed = self._groups.low != self._groups.high
-        tables = self._tables(self._groups[mixed], ["sweep"])
-        numbers = [self._groups.low[~mixed], *(table.column("sweep").to_numpy() for table in tables)]
-        return np.unique(np.concatenate(numbers)).astype(np.int32)
+        return self._sweep_index.numbers
+
+    @cached_property
+    def _sweep_index(self) -> _SweepIndex:
+        """Look through the column of sweep numbers, the smallest of all; the footer's statistics cannot be trusted."""
+        parts: list[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]] = []
+        for groups, table in self._tables(self._groups, ["sweep"]):
+            sweep = table.column("sweep").to_numpy()
+            starts = np.cumsum(groups.n_rows) - groups.n_rows
+            low, high = np.minimum.reduceat(sweep, starts), np.maximum.reduceat(sweep, starts)
+            parts.append((low, high, np.unique(low if (low == high).all() else sweep)))
+        if not parts:
+            return _SweepIndex(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int32))
+        low, high, numbers = (np.concatenate(each) for each in zip(*parts, strict=True))
+        return _SweepIndex(low.astype(np.int64), high.astype(np.int64), np.unique(numbers))
 
     def read(self, sweeps: Numbers | None = None) -> Log:
         """Read all sweeps, or those with the given numbers, in the order of the file.
@@ -109,12 +133,18 @@ class LogFile:
         Raises:
             FileError: damaged, or the rows are no valid log.
         """
-        mixed = self._groups.low != self._groups.high
-        groups = self._groups[arrays.is_member(self._groups.low, sweeps) | mixed]
-        assembly = Assembly(int(groups.n_rows.sum()), self.n_per_pulse, self.arrays)
+        groups, mixed = self._groups, False
+        if sweeps is not None:
+            is_mixed = self._sweep_index.low != self._sweep_index.high
+            mixed = bool(is_mixed.any())
+            groups = groups[arrays.is_member(self._sweep_index.low, sweeps) | is_mixed]
+        n_rows = int(groups.n_rows.sum())
+        self._require_memory(n_rows)
         try:
-            for table in self._tables(groups, [*BEAM_TYPES, *RETURN_TYPES, *self.arrays]):
-                if sweeps is not None and mixed.any():
+            with reading(self.path):
+                assembly = Assembly(n_rows, self.n_per_pulse, self.arrays)
+            for _, table in self._tables(groups, [*BEAM_TYPES, *RETURN_TYPES, *self.arrays]):
+                if sweeps is not None and mixed:
                     table = table.filter(arrays.is_member(table.column("sweep").to_numpy(), sweeps))
                 assembly.add(table)
             limits = {"min_range_m": self.min_range_m, "max_range_m": self.max_range_m}
@@ -130,9 +160,17 @@ class LogFile:
             yield number, self.read(number)
 
     def batches(self, columns: list[str]) -> Iterator[dict[str, NDArray[Any]]]:
-        """Give some columns of all rows (see writer.py), by name, a batch of rows at a time."""
-        for table in self._tables(self._groups, columns):
-            yield {name: table.column(name).to_numpy() for name in columns}
+        """Give some columns of all rows (see writer.py), by name, a batch of rows at a time.
+
+        Raises:
+            FileError: damaged, or a pulse has more returns than the file says.
+        """
+        for _, table in self._tables(self._groups, columns):
+            rows = {name: table.column(name).to_numpy() for name in columns}
+            if "return_number" in rows and (most := int(rows["return_number"].max())) > self.n_per_pulse:
+                said = f"says {self.n_per_pulse} returns per pulse, but a row has return_number {most}"
+                raise FileError(f"{self.path}: {said}; is it damaged?")
+            yield rows
 
     @property
     def size_bytes(self) -> int:
@@ -144,14 +182,26 @@ class LogFile:
         """How many files it consists of."""
         return len(self._parts)
 
-    def _tables(self, groups: _Groups, columns: list[str]) -> Iterator[pa.Table]:
-        """Decode row groups in order, a batch at a time."""
+    def _require_memory(self, n_rows: int) -> None:
+        """Refuse what cannot fit into memory, even if every pulse has all its returns, each a row."""
+        needed = n_rows // self.n_per_pulse * Assembly.pulse_bytes(self.n_per_pulse, self.arrays)
+        free = free_memory_bytes()
+        if free is not None and needed > free:
+            amount = f"{needed / 1e9:.1f} GB of the {free / 1e9:.1f} GB of free memory"
+            raise FileError(f"{self.path}: {n_rows:,} rows need {amount}; read it sweep by sweep (iter_sweeps)")
+
+    def _tables(self, groups: _Groups, columns: list[str]) -> Iterator[tuple[_Groups, pa.Table]]:
+        """Decode row groups in order, a batch at a time; no value is missing, and no row."""
         batch = np.cumsum(groups.n_rows) // _ROWS_AT_ONCE
         for number, in_part in arrays.group_rows(groups.part):
             part = self._parts[number]
-            with _reading(part.path), pq.ParquetFile(part.path, metadata=part.footer) as file:
+            with open_parquet(part.path, footer=part.footer) as file:
                 for _, in_batch in arrays.group_rows(batch[in_part]):
-                    yield file.read_row_groups(groups.index[in_part][in_batch].tolist(), columns)
+                    some = groups[in_part][in_batch]
+                    with reading(part.path):
+                        table = file.read_row_groups(some.index.tolist(), columns)
+                    _require_full(part.path, table, columns, int(some.n_rows.sum()))
+                    yield some, table
 
 
 def open_log(path: str | Path, options: object = None) -> LogFile:
@@ -161,17 +211,6 @@ def open_log(path: str | Path, options: object = None) -> LogFile:
         FileError: missing, damaged, or no Hedgerow log.
     """
     return LogFile(path)
-
-
-@contextmanager
-def _reading(path: Path) -> Generator[None]:
-    try:
-        yield
-    except FileNotFoundError:
-        raise FileError(f"{path}: no such file") from None
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        reason = str(error).splitlines()[0]
-        raise FileError(f"{path}: not a Parquet file, or damaged ({reason})") from error
 
 
 def _part_paths(path: Path) -> list[Path]:
@@ -184,13 +223,12 @@ def _part_paths(path: Path) -> list[Path]:
 
 
 def _open_part(path: Path) -> _Part:
-    with _reading(path):
-        if path.stat().st_size == 0:
-            raise FileError(f"{path}: the file is empty; was its writing or copying interrupted?")
-        footer = pq.read_metadata(path)
-    texts: dict[bytes, bytes] = footer.metadata or {}
+    with reading(path), open_parquet(path) as file:
+        footer = file.metadata
+        texts: dict[bytes, bytes] = footer.metadata or {}
+        n_bytes = path.stat().st_size
     header = Header.from_json(path, texts.get(KEY))
-    return _Part(path, header, texts.get(PARTS_KEY) == str(header.part + 1).encode(), footer)
+    return _Part(path, header, texts.get(PARTS_KEY) == str(header.part + 1).encode(), footer, n_bytes)
 
 
 def _require_whole(path: Path, parts: list[_Part]) -> None:
@@ -205,29 +243,21 @@ def _require_whole(path: Path, parts: list[_Part]) -> None:
         )
 
 
-def _require_columns(parts: list[_Part]) -> list[str]:
-    """Check names and types of all columns; return which optional ones there are."""
-    optional = [name for name in OPTIONAL_TYPES if name in parts[0].footer.schema.names]
-    for part in parts:
-        schema = part.footer.schema.to_arrow_schema()
-        for name in (*BEAM_TYPES, *RETURN_TYPES, *optional):
-            kind = (BEAM_TYPES | RETURN_TYPES | OPTIONAL_TYPES)[name]
-            if name not in schema.names:
-                raise FileError(f"{part.path}: column '{name}' is missing (has {', '.join(schema.names)})")
-            if str(schema.field(name).type) != kind:
-                raise FileError(f"{part.path}: column '{name}' is {schema.field(name).type}, expected {kind}")
-    return optional
-
-
-def _groups_of(parts: list[_Part]) -> _Groups:
-    rows: list[tuple[int, int, int, int, int]] = []
+def _groups_of(parts: list[_Part], columns: list[str]) -> _Groups:
+    """Check the footers; return where the rows are."""
+    types = BEAM_TYPES | RETURN_TYPES | OPTIONAL_TYPES
+    rows: list[tuple[int, int, int]] = []
     for number, part in enumerate(parts):
-        column = part.footer.schema.names.index("sweep")
-        for index in range(part.footer.num_row_groups):
-            group = part.footer.row_group(index)
-            sweep: Any = group.column(column).statistics
-            if sweep is not None and sweep.has_min_max:
-                rows.append((number, index, group.num_rows, sweep.min, sweep.max))
-            else:  # it may hold any sweep
-                rows.append((number, index, group.num_rows, -(2**31), 2**31 - 1))
-    return _Groups(*np.array(rows, np.int64).reshape(-1, 5).T)
+        require_columns(part.path, part.footer, {name: types[name] for name in columns})
+        counts = group_rows_of(part.path, part.footer, part.n_bytes)
+        rows += [(number, index, n_rows) for index, n_rows in enumerate(counts) if n_rows]
+    return _Groups(*np.array(rows, np.int64).reshape(-1, 3).T)
+
+
+def _require_full(path: Path, table: pa.Table, columns: list[str], n_rows: int) -> None:
+    for name in columns:
+        column = table.column(name)
+        if column.null_count:
+            raise FileError(f"{path}: column '{name}': has missing values; use range_m = inf for no return")
+        if len(column) != n_rows:
+            raise FileError(f"{path}: damaged: column '{name}' has {len(column):,} of {n_rows:,} values")

@@ -30,6 +30,8 @@ _ETHERTYPE_AT = {1: 12, 113: 14}  # Ethernet; Linux cooked capture
 _VLAN = (0x8100, 0x88A8)
 _NULL, _RAW, _COOKED_2 = 0, (12, 101, 228, 229), 276
 _SYNCHRONOUS_NS = 1_000_000_000
+_LATEST_NS = 4_102_444_800 * 1_000_000_000  # the year 2100; sums of later times would not fit
+_LONGEST_DATAGRAM = 65_535
 
 Mark = tuple[int, int]
 """Position and time of the packet that a datagram began with."""
@@ -56,6 +58,8 @@ class _Section:
     order: str
     interfaces: list[tuple[int, int, int]] = field(default_factory=list[tuple[int, int, int]])
     """Link type, and ticks per second as (numerator, denominator) in nanoseconds, of each interface."""
+    described: int = -1
+    """Where the last of these is told in the file; reading again tells it again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +146,8 @@ class Capture:
         section = self._sections[0]
         link, ns, _ = section.interfaces[0]
         seconds, fraction, length, whole = struct.unpack(section.order + "4I", self._whole(head, 16, at))
+        if seconds * 1_000_000_000 > _LATEST_NS:
+            raise FileError(f"{self.path}: is damaged at byte {at}; a packet captured after 2100")
         data = self._data(file, length, at)
         return _Record(at, seconds * 1_000_000_000 + fraction * ns, link, data, length < whole)
 
@@ -153,11 +159,11 @@ class Capture:
         self._whole(head, 12, at)
         if head[:4] == _SECTION:
             order = "<" if head[8:12] == b"\x4d\x3c\x2b\x1a" else ">"
-            if not any(section.start == at for section in self._sections):
+            if not self._sections or self._sections[-1].start < at:
                 self._sections.append(_Section(at, order))
         elif not self._sections:
             raise FileError(f"{self.path}: is damaged at byte {at}; expected the header of a section")
-        section = self._sections[bisect_right([each.start for each in self._sections], at) - 1]
+        section = self._sections[bisect_right(self._sections, at, key=lambda each: each.start) - 1]
         kind, length = struct.unpack(section.order + "2I", head[:8])
         if not 12 <= length <= MAX_RECORD or length % 4:
             raise FileError(f"{self.path}: is damaged at byte {at}; a block of {length} bytes is not possible")
@@ -166,13 +172,16 @@ class Capture:
 
     def _content(self, section: _Section, kind: int, body: bytes, at: int) -> _Record | bool:
         try:
-            if kind == _INTERFACE:
+            if kind == _INTERFACE and at > section.described:
                 section.interfaces.append(_interface(section.order, body))
+                section.described = at
             if kind == _ENHANCED:
                 numbers: tuple[int, ...] = struct.unpack_from(section.order + "5I", body)
                 number, high, low, length, whole = numbers
                 link, over, under = section.interfaces[number]
                 time_ns = ((high << 32) + low) * over // under
+                if time_ns > _LATEST_NS:
+                    raise FileError(f"{self.path}: is damaged at byte {at}; a packet captured after 2100")
                 return _Record(at, time_ns, link, body[20 : 20 + length], length < whole)
             if kind == _SIMPLE and section.interfaces:
                 (whole,) = struct.unpack_from(section.order + "I", body)
@@ -215,10 +224,13 @@ class _Partial:
 
     mark: Mark
     parts: dict[int, bytes] = field(default_factory=dict[int, bytes])
+    n_bytes: int = 0
     length: int | None = None
 
     def joined(self) -> bytes | None:
         """Return the payload if no fragment is missing."""
+        if self.n_bytes != self.length:
+            return None
         at = 0
         for start in sorted(self.parts):
             if start != at:
@@ -264,6 +276,10 @@ class Fragments:
             self.waiting[key] = _Partial(mark)
         partial = self.waiting[key]
         partial.parts[offset] = body
+        partial.n_bytes += len(body)
+        if partial.n_bytes > _LONGEST_DATAGRAM:
+            del self.waiting[key]
+            return None
         if not more:
             partial.length = offset + len(body)
         whole = partial.joined()

@@ -18,7 +18,7 @@ from hedgerow.base.parameters import Parameters
 from hedgerow.errors import FileError, ParameterError
 from hedgerow.io.pcap.velodyne import HDL_64E, STEP_M, Corrections, VelodyneModel
 from hedgerow.io.recovery.lasers import Lasers
-from hedgerow.io.source import read_text
+from hedgerow.io.yaml_text import read_yaml
 
 N_LASERS = 64
 N_BYTES = 1820
@@ -72,14 +72,10 @@ class Calibration(Parameters):
         Raises:
             FileError: missing, damaged, or of a lidar with another number of lasers.
         """
-        import yaml
-
         try:
-            found = cls.parse(yaml.safe_load(read_text(path)), "the calibration")
+            found = cls.parse(read_yaml(path), "the calibration")
         except ParameterError as error:
             raise FileError(f"{path}: is no calibration of an HDL-64E; {error}") from None
-        except (yaml.YAMLError, RecursionError) as error:
-            raise FileError(f"{path}: cannot be read as YAML ({type(error).__name__})") from None
         if sorted(laser.laser_id for laser in found.lasers) != list(range(N_LASERS)):
             raise FileError(f"{path}: laser_id must be 0 to {N_LASERS - 1}, each once")
         return found

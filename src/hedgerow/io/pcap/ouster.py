@@ -20,18 +20,21 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ConfigDict, Field, model_validator
 
-from hedgerow.base.parameters import Finite, Parameters
+from hedgerow.base.parameters import Parameters
 from hedgerow.errors import FileError, InputError
 from hedgerow.io.beams.firings import Firings
 from hedgerow.io.pcap.capture import Capture, Clock, Datagram
 from hedgerow.io.source import read_text
 
 Angle = Annotated[float, Field(ge=-360, le=360, allow_inf_nan=False)]
+Offset = Annotated[float, Field(ge=-10_000, le=10_000, allow_inf_nan=False)]
+"""Of a lidar's own parts [mm]."""
 
 _MODES = (512, 1024, 2048, 4096)
 _OLD_OFFSET_MM = 12.163  # first generation
 _MM = 1e-3
 _LOOKED_AT = 16  # packets that show whether there are checksums
+_SKEW = 1e-3  # a turn rounded to four digits
 _AHEAD = 4  # packets of a later turn, after which no more of this one are expected
 _PIXELS: dict[str, list[tuple[str, int, str, int]]] = {
     # name, offset in the pixel, type, mask; the last entry is the size of a pixel
@@ -70,7 +73,7 @@ class _Format(Parameters):
     """Beams of the lidar."""
     column_window: list[int] | None = None
     """First and last column that are sent, if not all are."""
-    udp_profile_lidar: str = "LEGACY"
+    udp_profile_lidar: str = Field(default="LEGACY", max_length=60)
     """Name of the layout of a packet."""
 
 
@@ -86,11 +89,11 @@ class _Metadata(Parameters):
     """Azimuth of each beam to the rotor, clockwise [degrees]."""
     lidar_origin_to_beam_origin_mm: Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)] = _OLD_OFFSET_MM
     """Distance from the axis at which beams leave the rotor."""
-    beam_to_lidar_transform: list[Finite] | None = Field(default=None, min_length=16, max_length=16)
+    beam_to_lidar_transform: list[Offset] | None = Field(default=None, min_length=16, max_length=16)
     """The same as a 4 x 4 matrix, row by row [mm], from newer firmware; it also has a height."""
-    lidar_to_sensor_transform: list[Finite] = Field(min_length=16, max_length=16)
+    lidar_to_sensor_transform: list[Offset] = Field(min_length=16, max_length=16)
     """4 x 4 matrix, row by row [mm], from the rotor's frame to that of the housing."""
-    prod_line: str
+    prod_line: str = Field(max_length=60)
     """Name of the product: OS-1-128."""
     udp_port_lidar: int | None = None
     """Port that the packets are sent to."""
@@ -101,6 +104,9 @@ class _Metadata(Parameters):
         for name in ("beam_altitude_angles", "beam_azimuth_angles"):
             if len(getattr(self, name)) != n:
                 raise InputError(name, f"has {len(getattr(self, name))} numbers, expected {n}, one per pixel")
+        turn = np.reshape(self.lidar_to_sensor_transform, (4, 4))[:3, :3]
+        if np.abs(turn @ turn.T - np.eye(3)).max() > _SKEW:
+            raise InputError("lidar_to_sensor_transform", "does not turn, but stretch or shear; is the file damaged?")
         if n > 1 and len(set(self.beam_altitude_angles)) == 1:
             raise InputError("beam_altitude_angles", "are all the same; the file was written without a sensor")
         return self
@@ -153,7 +159,8 @@ class OusterMetadata:
         try:
             content: object = json.loads(read_text(Path(path)))
         except (ValueError, RecursionError) as error:
-            raise FileError(f"{path}: is no JSON ({error}); expected the metadata of an Ouster lidar") from None
+            why = str(error)[:100] or type(error).__name__
+            raise FileError(f"{path}: is no JSON ({why}); expected the metadata of an Ouster lidar") from None
         if not isinstance(content, dict):
             raise FileError(f"{path}: holds no table; expected the metadata of an Ouster lidar")
         return cls._of(_Metadata.parse_from(_flat(cast("dict[str, Any]", content)), path))
@@ -202,7 +209,7 @@ def _flat(content: dict[str, Any]) -> dict[str, Any]:
 
 def _from_mode(mode: str, angles: Any) -> dict[str, int] | None:
     columns = mode.split("x")[0]
-    if not columns.isdigit() or int(columns) not in _MODES or not isinstance(angles, list):
+    if columns not in map(str, _MODES) or not isinstance(angles, list):
         return None
     # Firmware 1 sends 64 pixels in a column whatever the sensor has.
     return {"columns_per_frame": int(columns), "columns_per_packet": 16, "pixels_per_column": 64}
@@ -350,7 +357,7 @@ class OusterSweeps:
         origin_m, direction = self.metadata.beams(columns["number"])
         ranges = [self._field(pixels, name) for name in ("range", "range2")[: self.layout.n_returns]]
         reflectivity = [self._field(pixels, name) for name in ("reflectivity", "reflectivity2")[: len(ranges)]]
-        steps = np.stack(ranges, axis=-1).reshape(n * k, -1)
+        steps = np.stack(ranges, axis=-1).reshape(n * k, len(ranges))
         time_ns = (columns["time_ns"] & (2**62 - 1)).astype(np.int64) + self.clock.offset_ns(0, 0)
         return Firings(
             origin_m.reshape(-1, 3),
@@ -358,7 +365,7 @@ class OusterSweeps:
             np.where(steps > 0, steps * self.layout.range_step_m, np.inf),
             np.tile(np.arange(k, dtype=np.int64), n),
             np.repeat(time_ns, k),
-            np.stack(reflectivity, axis=-1).reshape(n * k, -1),
+            np.stack(reflectivity, axis=-1).reshape(n * k, len(ranges)),
         )
 
     def _field(self, pixels: NDArray[np.void], name: str) -> NDArray[np.integer]:

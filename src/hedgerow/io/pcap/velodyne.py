@@ -45,6 +45,7 @@ _TURN = 36_000  # azimuths are hundredths of a degree
 _USUAL_PER_US = 0.36  # ten turns a second, where nothing tells
 _HOUR_NS = 3_600_000_000_000
 _LONGEST_NS = 500_000_000  # the slowest rotor needs 200 ms; one that stands still must not fill the memory
+_MOST = 10_000  # packets of a turn, where not even the clock goes on; a VLS-128 sends 2,500
 _HALF_TURN = 18_000
 _CYCLES_US = (40.0, 70.0)  # that an HDL-64E may have: 48, or 57.6 where it tells two returns
 _PACKETS_TO_TIME = 1_000
@@ -321,7 +322,8 @@ class VelodyneSweeps:
             begin_ns = self._begin_ns(packet)
             start, end = layout.azimuths(packet.payload)
             wraps_before, wraps_within = last_azimuth - start > _HALF_TURN, start - end > _HALF_TURN
-            if not self._turns or wraps_before or wraps_within or abs(begin_ns - turn_ns) > _LONGEST_NS:
+            is_long = abs(begin_ns - turn_ns) > _LONGEST_NS
+            if not self._turns or wraps_before or wraps_within or is_long or self._turns[-1].n_packets >= _MOST:
                 self._turns.append(_Turn(packet.position, bool(self._turns) and wraps_within and not wraps_before))
                 turn_ns = begin_ns
             self._turns[-1] = replace(self._turns[-1], n_packets=self._turns[-1].n_packets + 1)

@@ -14,8 +14,7 @@ position of a scanner that stood still, or a trajectory and times. What else a l
 header of the file as one line of JSON.
 """
 
-import json
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,8 +26,9 @@ from numpy.typing import NDArray
 from hedgerow.base import arrays
 from hedgerow.base.arrays import Numbers
 from hedgerow.base.atomic import atomic_file
-from hedgerow.errors import FileError, InputError
+from hedgerow.errors import FileError, InputError, one_line
 from hedgerow.frames import Trajectory
+from hedgerow.io.notes import HeaderNotes, to_json, values_of
 from hedgerow.io.options import ReadOptions
 from hedgerow.io.source import LogSink, Settings, SweepSource, pulse_ids, require_memory, require_same_settings
 from hedgerow.log import MISSING, Beams, Log, Returns
@@ -65,6 +65,9 @@ MARK = "hedgerow "
 LOADING_FACTOR = 2.5
 """Bytes of memory that loading a binary file takes at most, for each byte of its unpacked points."""
 _LOG_BYTES = 220  # for each point of a sweep while a log is made of it, measured
+_SLOT_BYTES = 40  # and for each further return that its pulse can have
+_LONGEST_BEAM_M = 1e5
+_LONGEST_HEADER = 900_000  # bytes; readers look for the end of the header within a million
 _FAR = 1e18  # no coordinate or time is as large; squares still fit into float64
 
 
@@ -90,6 +93,12 @@ def to_columns(log: Log, offset_m: NDArray[np.float64] | float = 0.0) -> Columns
     return {name: columns[name].astype(kind) for name, kind in TYPES.items() if name in columns}
 
 
+def _whole(values: NDArray[Any], least: int, most: int) -> NDArray[np.int64]:
+    """Return whole numbers within bounds, whatever a column of another program holds; NaN becomes the least."""
+    with np.errstate(invalid="ignore"):
+        return np.clip(np.nan_to_num(values.astype(np.float64), nan=least), least, most).astype(np.int64)
+
+
 def to_rows(columns: Columns) -> NDArray[Any]:
     """Return columns as one structured array."""
     kinds = [(name, column.dtype) for name, column in columns.items()]
@@ -99,6 +108,7 @@ def to_rows(columns: Columns) -> NDArray[Any]:
     return rows
 
 
+@np.errstate(invalid="ignore", over="ignore")  # NaN of any kind is left out below
 def rename_columns(columns: Columns, path: object, *, every: bool = False) -> Columns:
     """Give columns our names, and leave out points that are not finite unless `every` is true.
 
@@ -111,7 +121,7 @@ def rename_columns(columns: Columns, path: object, *, every: bool = False) -> Co
     }
     for axis in "xyz":
         if axis not in found:
-            raise FileError(f"{path}: field '{axis}' is missing (has {', '.join(columns) or 'none'})")
+            raise FileError(f"{path}: field '{axis}' is missing (has {one_line(', '.join(columns), 100) or 'none'})")
     kept = {name: np.asarray(column) for name, column in found.items() if name in TYPES}
     n = len(kept["x"])
     for name, column in kept.items():
@@ -139,28 +149,60 @@ class Viewpoints:
         """Return (N, 3) origins.
 
         Raises:
-            FileError: nothing tells where the points were seen from, or they lie outside the trajectory's times.
+            FileError: nothing tells where the points were seen from, they lie outside the trajectory's times, or that
+                place is too far from them to be meant.
         """
         if self.trajectory is not None:
-            if "time" not in columns:
-                raise FileError(f"{path}: its points have no times to find them on the trajectory; give scanner_m=")
-            time_ns = times_ns(columns["time"], path)
-            first, last = self.trajectory.start_ns, self.trajectory.end_ns
-            outside = int(np.count_nonzero((time_ns < first) | (time_ns > last)))
-            if outside:
-                raise FileError(
-                    f"{path}: {outside:,} of {len(time_ns):,} points have times outside the trajectory, which spans "
-                    f"{first / 1e9:.3f} to {last / 1e9:.3f} s (the points {time_ns.min() / 1e9:.3f} to "
-                    f"{time_ns.max() / 1e9:.3f} s); give one that covers them"
-                )
-            return self.trajectory.at(time_ns)[0]
-        if self.scanner_m is not None:
-            return np.broadcast_to(self.scanner_m, (len(columns["x"]), 3))
-        if all(f"vp_{axis}" in columns for axis in "xyz"):
-            return np.stack([columns[f"vp_{axis}"].astype(np.float64) for axis in "xyz"], axis=1)
-        raise FileError(
-            f"{path}: holds points but not where they were seen from; give scanner_m=[x, y, z] or a trajectory"
-        )
+            name, origin_m = "the trajectory", self._on_trajectory(self.trajectory, columns, path)
+        elif self.scanner_m is not None:
+            name, origin_m = "scanner_m", np.broadcast_to(self.scanner_m, (len(columns["x"]), 3))
+        elif all(f"vp_{axis}" in columns for axis in "xyz"):
+            name = "the viewpoint (vp_x, vp_y, vp_z)"
+            origin_m = np.stack([columns[f"vp_{axis}"].astype(np.float64) for axis in "xyz"], axis=1)
+        else:
+            raise FileError(
+                f"{path}: holds points but not where they were seen from; give scanner_m=[x, y, z] or a trajectory"
+            )
+        _require_near(name, origin_m, columns, path)
+        return origin_m
+
+    @staticmethod
+    def _on_trajectory(trajectory: Trajectory, columns: Columns, path: object) -> NDArray[np.float64]:
+        if "time" not in columns:
+            raise FileError(f"{path}: its points have no times to find them on the trajectory; give scanner_m=")
+        time_ns = times_ns(columns["time"], path)
+        first, last = trajectory.start_ns, trajectory.end_ns
+        outside = int(np.count_nonzero((time_ns < first) | (time_ns > last)))
+        if outside:
+            raise FileError(
+                f"{path}: {outside:,} of {len(time_ns):,} points have times outside the trajectory, which spans "
+                f"{first / 1e9:.3f} to {last / 1e9:.3f} s (the points {time_ns.min() / 1e9:.3f} to "
+                f"{time_ns.max() / 1e9:.3f} s); give one that covers them"
+            )
+        return trajectory.at(time_ns)[0]
+
+
+def _require_near(name: str, origin_m: NDArray[np.float64], columns: Columns, path: object) -> None:
+    """Refuse a place that no beam can have come from: it is in other coordinates than the points."""
+    if not len(origin_m):
+        return
+    square: NDArray[np.float64] = np.zeros(len(origin_m))
+    for k, axis in enumerate("xyz"):
+        square += (columns[axis].astype(np.float64) - origin_m[:, k]) ** 2
+    worst = int(np.argmax(square))
+    apart_m = float(square[worst]) ** 0.5
+    if apart_m <= _LONGEST_BEAM_M:
+        return
+    n_far = int(np.count_nonzero(square > _LONGEST_BEAM_M**2))
+    here, there = origin_m[worst], [columns[axis][worst] for axis in "xyz"]
+    raise FileError(
+        f"{path}: {name} is at {_place(here)}, {apart_m / 1e3:,.0f} km from the point at {_place(there)} ({n_far:,} of "
+        f"{len(square):,} points are more than {_LONGEST_BEAM_M / 1e3:.0f} km away); give both in the same coordinates"
+    )
+
+
+def _place(position_m: Iterable[float]) -> str:
+    return "(" + ", ".join(f"{float(each):.8g}" for each in position_m) + ") m"
 
 
 def times_ns(time_s: NDArray[Any], path: object) -> NDArray[np.int64]:
@@ -170,6 +212,7 @@ def times_ns(time_s: NDArray[Any], path: object) -> NDArray[np.int64]:
     return np.rint(time_s.astype(np.float64) * 1e9).astype(np.int64)
 
 
+@np.errstate(invalid="ignore", over="ignore")
 def pulses_in_order(columns: Columns) -> NDArray[np.int64]:
     """Return the pulse of each row, counted from 0: a new one begins at return 1, at another time, ring or sweep."""
     number = columns.get("return_number")
@@ -182,6 +225,7 @@ def pulses_in_order(columns: Columns) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(starts)])[: len(columns["x"])].astype(np.int64)
 
 
+@np.errstate(invalid="ignore", over="ignore")  # an intensity, label or ring may be NaN, or too large for its type
 def to_log(
     columns: Columns,
     origin_m: NDArray[np.float64],
@@ -251,16 +295,17 @@ def _returns(
 
 
 def header_text(log: Log, **more: Any) -> str:
-    """Return the line for a log."""
-    content = {
-        "sensor": log.sensor,
-        "min_range_m": log.min_range_m,
-        "max_range_m": log.max_range_m if np.isfinite(log.max_range_m) else None,
-        "map_origin_m": log.map_origin_m.tolist(),
-        "n_per_pulse": log.returns.n_per_pulse,
-        "metadata": log.metadata,
-    }
-    return json.dumps(content | more)
+    """Return the line for a log.
+
+    Raises:
+        InputError: the metadata do not fit into it.
+    """
+    values = values_of(log) | {"n_per_pulse": log.returns.n_per_pulse} | more
+    HeaderNotes.parse(values, "the header")
+    text = to_json(values)
+    if len(text) > _LONGEST_HEADER:
+        raise InputError("metadata", f"has {len(text):,} bytes, too many for the header of a file; shorten it")
+    return text
 
 
 def header_of(text: str | None, path: object) -> dict[str, Any]:
@@ -269,24 +314,15 @@ def header_of(text: str | None, path: object) -> dict[str, Any]:
     Raises:
         FileError: it is damaged.
     """
-    if text is None:
-        return {}
-    try:
-        content: dict[str, Any] = json.loads(text)
-        float(content["min_range_m"])
-        content["map_origin_m"] = [float(each) for each in content["map_origin_m"]]
-        if len(content["map_origin_m"]) != 3 or not isinstance(content["metadata"], dict):
-            raise ValueError("map_origin_m or metadata")
-        return content
-    except (KeyError, TypeError, ValueError) as error:
-        raise FileError(f"{path}: what Hedgerow wrote into its header is damaged ({str(error)[:100]})") from None
+    return {} if text is None else HeaderNotes.from_json(text, path).model_dump()
 
 
 def settings_of(header: dict[str, Any], columns: Columns, options: ReadOptions, name: str) -> Settings:
     """Put together what the header, the first points and the options say."""
     far = header.get("max_range_m") if options.max_range_m is None else options.max_range_m
     origin_m = options.map_origin_m or header.get("map_origin_m") or _near(columns)
-    most = int(columns["return_number"].max(initial=1)) if "return_number" in columns else 1
+    numbers = columns.get("return_number")
+    most = 1 if numbers is None else int(_whole(numbers, 1, 255).max(initial=1))
     note = {"read_from": name, "recovery": {"method": "none", "summary": "not recovered, every beam has a return"}}
     return Settings(
         sensor=options.sensor or header.get("sensor", ""),
@@ -294,7 +330,7 @@ def settings_of(header: dict[str, Any], columns: Columns, options: ReadOptions, 
         max_range_m=float("inf") if far is None else float(far),
         map_origin_m=np.array(origin_m, np.float64),
         metadata=header.get("metadata", {}) | note,
-        n_per_pulse=max(1, min(int(header.get("n_per_pulse", most)), 255)),
+        n_per_pulse=max(1, 1 if numbers is None else int(header.get("n_per_pulse", most))),
         arrays=[each for each in ("intensity", "label") if each in columns],
     )
 
@@ -337,9 +373,10 @@ class CloudFile(SweepSource):
         self.n_left_out = len(next(iter(columns.values()))) - len(self._columns["x"])
         self._origin_m = viewpoints_of(options).of(self._columns, path)
         sweep = self._columns.get("sweep")
-        number: NDArray[Any] = np.zeros(len(self._origin_m), np.int32) if sweep is None else sweep
+        number = np.zeros(len(self._origin_m), np.int64) if sweep is None else _whole(sweep, -(2**31), 2**31 - 1)
         self._groups = dict(arrays.group_rows(number.astype(np.int32)))
-        require_memory(path, _LOG_BYTES * int(np.unique(number, return_counts=True)[1].max()))
+        row_bytes = _LOG_BYTES + _SLOT_BYTES * (self.n_per_pulse - 1)
+        require_memory(path, row_bytes * int(np.unique(number, return_counts=True)[1].max()))
 
     @property
     def sweeps(self) -> NDArray[np.int32]:

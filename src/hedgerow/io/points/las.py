@@ -1,58 +1,61 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LAS and LAZ files, read a million points at a time and written sweep by sweep, with laspy (LAZ by lazrs).
+"""LAS and LAZ files, read a million points at a time with laspy (LAZ by lazrs); written by `las_writer`.
 
 Returns of one pulse share their GPS time and have different return numbers; where the times are too coarse to tell
-pulses apart, every point is a pulse of its own. Classes become labels. A pulse needs the place where it was fired: the
-position of a scanner that stood still (scanner_m), or a trajectory by time (Unix time if the file has adjusted standard
-GPS time, else seconds as in the file), both in the coordinates of the file.
+pulses apart, every point is a pulse of its own. ASPRS classes become our labels. A pulse needs the place where it was
+fired: the position of a scanner that stood still (scanner_m), or a trajectory by time (Unix time if the file has
+adjusted standard GPS time, else seconds as in the file), both in the coordinates of the file.
 
-Written files are LAS 1.4 with return numbers, classes and GPS time. Extra dimensions hold ring, sweep, label (classes
-are one byte, labels may need two) and vp_x vp_y vp_z (where the pulse was fired), a record of the user "hedgerow" the
-settings of the log. Missing returns have no place in such a file.
+Files that Hedgerow wrote say all of that themselves. Headers and sizes are checked before laspy and lazrs see them
+(`las_header`, `laz_chunks`), which would hang, or end the process, on a damaged file.
 """
 
 import logging
+import math
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.base.arrays import Numbers, is_member
-from hedgerow.base.atomic import atomic_file
 from hedgerow.base.interrupt import delay_interrupt
-from hedgerow.errors import FileError, HedgerowError, InputError
+from hedgerow.errors import FileError, InputError
 from hedgerow.frames import Trajectory
 from hedgerow.io.formats import require_package
 from hedgerow.io.options import ReadOptions
 from hedgerow.io.points.columns import (
-    TYPES,
     Columns,
     header_of,
-    header_text,
-    names_of,
     pulses_in_order,
     rename_columns,
     settings_of,
-    to_columns,
     to_log,
     viewpoints_of,
 )
-from hedgerow.io.source import LogSink, SweepSource, require_same_settings, translate_errors
+from hedgerow.io.points.las_classes import to_labels
+from hedgerow.io.points.las_header import read_header
+from hedgerow.io.points.las_writer import (
+    EXTRA,
+    MOST_RETURNS,
+    RECORD_ID,
+    RECORD_VERSION,
+    STEP_M,
+    UNIX_AHEAD_S,
+    USER_ID,
+    LasWriter,
+)
+from hedgerow.io.points.laz_chunks import require_sound_chunks
+from hedgerow.io.points.rust import calling_rust
+from hedgerow.io.source import Settings, SweepSource, translate_errors
 from hedgerow.log import Log
 
 _AT_ONCE = 1_000_000
-_MOST_POINTS_PER_BYTE = 200  # of LAZ: identical points pack well
-_EXTRA = ("ring", "sweep", "label", "vp_x", "vp_y", "vp_z")
-_USER_ID, _RECORD_ID = "hedgerow", 1
-_STEP_M = 0.001  # as is usual; 32 bits reach 2,147 km
-_GPS_START_S = 315_964_800  # 6 January 1980 in Unix time
-_LEAP_S = 18  # GPS runs ahead of UTC by this since 2017
-_ADJUSTED_S = 1_000_000_000
-_MOST_RETURNS = 15
+_MOST_BYTES_AT_ONCE = 2**28  # a point may have 65,535 bytes
+_WHOLE = {"ring": np.uint16, "sweep": np.int32, "label": np.uint16}
 
 
 def open_log(path: str | Path, options: ReadOptions) -> "LasFile":
@@ -71,17 +74,21 @@ class LasFile(SweepSource):
         """Read the header and the first points."""
         self._laspy: Any = require_package("laspy", "las")
         logging.getLogger("laspy").addHandler(logging.NullHandler())  # it would print what is raised anyway
-        with translate_errors(path, "a LAS or LAZ file"), self._laspy.open(path) as file:
-            header = file.header
-            _require_size(path, header)
-            texts = [vlr.record_data for vlr in header.vlrs if (vlr.user_id, vlr.record_id) == (_USER_ID, _RECORD_ID)]
-            self._standard_time = header.global_encoding.gps_time_type.value == 1
-            self._n_points = int(header.point_count)
-            n_returns = int(np.flatnonzero(np.asarray(header.number_of_points_by_return)).max(initial=0)) + 1
-        self._own = header_of(texts[0].decode("utf-8", "replace"), path) if texts else {}
         self.path = path
+        header = read_header(path)
+        if header.is_compressed:
+            lazrs = require_package("lazrs", "laz")
+            with translate_errors(path, "a LAZ file"), calling_rust(path):
+                require_sound_chunks(header, lazrs)
+        text = header.content(USER_ID, RECORD_ID)
+        self._own = {} if text is None else header_of(text.decode("utf-8", "replace"), path)
+        self._intensity_scale = _intensity_scale(self._own, path)
+        self._n_points, self._most_at_once = header.n_points, max(1, _MOST_BYTES_AT_ONCE // header.point_bytes)
+        with self._opened() as file:
+            self._standard_time = file.header.global_encoding.gps_time_type.value == 1
+            by_return = np.asarray(file.header.number_of_points_by_return)
         first = next(self._chunks(1000))
-        known = {"n_per_pulse": n_returns} | self._own
+        known = {"n_per_pulse": int(np.flatnonzero(by_return).max(initial=0)) + 1} | self._own
         super().__init__(path, settings_of(known, first, options, "las"))
         self._viewpoints = viewpoints_of(options)
         self._viewpoints.of(first, path)  # refuse now what cannot be placed
@@ -91,9 +98,9 @@ class LasFile(SweepSource):
     def sweeps(self) -> NDArray[np.int32]:
         """Sweep numbers that occur, ascending; the file is read through to find out, if Hedgerow wrote it."""
         if self._sweeps is None:
-            numbers = np.arange(-(-self._n_points // _AT_ONCE), dtype=np.int32)
+            numbers = np.arange(-(-self._n_points // self._at_once), dtype=np.int32)
             if self._own:
-                found = [np.unique(chunk["sweep"]) for chunk in self._chunks(_AT_ONCE) if "sweep" in chunk]
+                found = [np.unique(chunk["sweep"]) for chunk in self._chunks(self._at_once) if "sweep" in chunk]
                 numbers = np.unique(np.concatenate(found)).astype(np.int32) if found else np.zeros(1, np.int32)
             self._sweeps = numbers
         return self._sweeps
@@ -104,9 +111,11 @@ class LasFile(SweepSource):
         for number, columns in found:
             if not is_member(np.array([number]), sweeps)[0]:
                 continue
-            pulse = pulses_in_order(columns) if self._own else pulses_by_time(columns)
+            pulse = own_pulses(columns) if self._own else pulses_by_time(columns)
             try:
                 origin_m = self._viewpoints.of(columns, self.path)
+                if self._own:
+                    columns = _moved_inside(columns, origin_m, self.settings)
                 yield number, to_log(columns, origin_m, pulse, self.settings, number, self.path)
             except InputError as error:
                 raise FileError(f"{self.path}: {error}") from error
@@ -114,7 +123,7 @@ class LasFile(SweepSource):
     def _by_time(self) -> Iterator[Columns]:
         """Give chunks that end between two pulses: rows of the last time wait for the next chunk."""
         waiting: Columns | None = None
-        for chunk in self._chunks(_AT_ONCE):
+        for chunk in self._chunks(self._at_once):
             if waiting is None:
                 waiting = chunk
                 continue
@@ -130,7 +139,7 @@ class LasFile(SweepSource):
     def _by_sweep(self) -> Iterator[tuple[int, Columns]]:
         """Give the sweeps that Hedgerow wrote one after the other."""
         waiting: list[Columns] = []
-        for chunk in self._chunks(_AT_ONCE):
+        for chunk in self._chunks(self._at_once):
             if not len(chunk["x"]):
                 continue
             number = chunk["sweep"] if "sweep" in chunk else np.zeros(len(chunk["x"]), np.int32)
@@ -144,12 +153,25 @@ class LasFile(SweepSource):
         if waiting:
             yield int(waiting[0]["sweep"][0]), _joined(waiting)
 
+    @property
+    def _at_once(self) -> int:
+        """How many points are read at a time."""
+        return min(_AT_ONCE, self._most_at_once)
+
+    @contextmanager
+    def _opened(self) -> Generator[Any]:
+        """Give laspy's reader. Records behind the points are not of its business: they are read already."""
+        with translate_errors(self.path, "a LAS or LAZ file"):
+            backends = self._laspy.LazBackend.LazrsParallel, self._laspy.LazBackend.Lazrs
+            with self._laspy.open(self.path, laz_backend=backends, read_evlrs=False) as file:
+                yield file
+
     def _chunks(self, n_points: int) -> Iterator[Columns]:
         n_read = 0
-        with translate_errors(self.path, "a LAS or LAZ file"), self._laspy.open(self.path) as file:
+        with self._opened() as file:
             chunks = file.chunk_iterator(n_points)
             while n_read < self._n_points:
-                with delay_interrupt():  # lazrs takes an interrupt for damage
+                with delay_interrupt(), calling_rust(self.path):  # lazrs takes an interrupt for damage
                     points = next(chunks, None)
                 if points is None or not len(points):
                     raise FileError(
@@ -161,19 +183,63 @@ class LasFile(SweepSource):
     def _columns(self, points: Any) -> Columns:
         names = set(points.point_format.dimension_names)
         columns: Columns = {axis: np.asarray(getattr(points, axis)) for axis in "xyz"}
-        columns["intensity"] = np.asarray(points["intensity"]) / float(self._own.get("intensity_scale", 1.0))
-        columns["label"] = np.asarray(points["classification"])
+        if self._intensity_scale is not None:
+            columns["intensity"] = np.asarray(points["intensity"]) / self._intensity_scale
         columns["return_number"] = np.maximum(np.asarray(points["return_number"]), 1)
         if "gps_time" in names:
             time_s = np.asarray(points["gps_time"])
-            columns["time"] = _unix_s(time_s) if self._standard_time else time_s
-        columns |= {name: np.asarray(points[name]) for name in _EXTRA if name in names}
+            columns["time"] = time_s + UNIX_AHEAD_S if self._standard_time else time_s
+        columns |= {name: _extra(name, points[name]) for name in EXTRA if name in names}
+        if "label" not in columns and self._own.get("las_record") != RECORD_VERSION:
+            code = np.asarray(points["classification"])
+            columns["label"] = code if self._own else to_labels(code)
         return rename_columns(columns, self.path)
 
 
-def _unix_s(adjusted_s: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Convert adjusted standard GPS time to Unix time."""
-    return adjusted_s + (_ADJUSTED_S + _GPS_START_S - _LEAP_S)
+def _intensity_scale(own: dict[str, Any], path: Path) -> float | None:
+    """Return what intensities were multiplied by; None if the log had none.
+
+    Raises:
+        FileError: the header has no such number.
+    """
+    scale: Any = own.get("intensity_scale", 1.0)
+    if scale is None:
+        return None
+    if isinstance(scale, bool) or not isinstance(scale, int | float) or not (math.isfinite(scale) and scale > 0):
+        raise FileError(f"{path}: what Hedgerow wrote into its header is damaged (intensity_scale)")
+    return float(scale)
+
+
+def _extra(name: str, values: Any) -> NDArray[Any]:
+    """Return an extra dimension; others may hold whole numbers as fractions, or scaled."""
+    column = np.asarray(values)
+    if name in _WHOLE and column.dtype.kind == "f":
+        limits = np.iinfo(_WHOLE[name])
+        return np.clip(np.nan_to_num(column), limits.min, limits.max).astype(_WHOLE[name])
+    return column
+
+
+def _moved_inside(columns: Columns, origin_m: NDArray[np.float64], settings: Settings) -> Columns:
+    """Take back points that rounding to millimetres moved out of the range limits; they would be left out."""
+    along = np.stack([columns[axis] for axis in "xyz"], axis=1) - origin_m
+    range_m = np.linalg.norm(along, axis=1)
+    near_m, far_m = settings.min_range_m * (1 + 1e-7), settings.max_range_m * (1 - 1e-7)
+    limited_m = np.clip(range_m, near_m, far_m)
+    moved = (np.abs(limited_m - range_m) < STEP_M) & (limited_m != range_m) & (range_m > 0)
+    if not moved.any():
+        return columns
+    factor = np.where(moved, limited_m / np.where(moved, range_m, 1), 1)
+    points = origin_m + along * factor[:, None]
+    return columns | {axis: np.where(moved, points[:, k], columns[axis]) for k, axis in enumerate("xyz")}
+
+
+def own_pulses(columns: Columns) -> NDArray[np.int64]:
+    """Return the pulse of each row of a file that Hedgerow wrote, in which the 15th return and all later are 15."""
+    number = columns["return_number"].astype(np.int64)
+    last = number == MOST_RETURNS
+    row = np.arange(len(number))
+    begin = np.maximum.accumulate(np.where(last & np.concatenate([[False], last[:-1]])[: len(row)], 0, row))
+    return pulses_in_order(columns | {"return_number": number + row - begin})
 
 
 def pulses_by_time(columns: Columns) -> NDArray[np.int64]:
@@ -197,122 +263,6 @@ def _joined(parts: list[Columns]) -> Columns:
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def _require_size(path: Path, header: Any) -> None:
-    n_points, size = int(header.point_count), path.stat().st_size
-    if n_points == 0:
-        raise FileError(f"{path}: holds no points")
-    most = size * _MOST_POINTS_PER_BYTE if header.are_points_compressed else size // int(header.point_format.size)
-    if n_points > most:
-        raise FileError(
-            f"{path}: its header says {n_points:,} points, which {size:,} bytes cannot hold; is it cut off?"
-        )
-
-
 def open_sink(path: str | Path, trajectory: Trajectory | None) -> "LasWriter":
     """Prepare to write a LAS or LAZ file; a trajectory is not needed, points have their viewpoints."""
     return LasWriter(path)
-
-
-class LasWriter(LogSink):
-    """Appends the points of logs to a LAS or LAZ file that appears when the `with` block ends well."""
-
-    holds_misses = False
-
-    def __init__(self, path: str | Path) -> None:
-        """Prepare to write; the suffix says whether to compress."""
-        super().__init__(path)
-        self._target: BinaryIO | None = None
-        self._laspy: Any = require_package("laspy", "las")
-        self._file: Any = None
-        self._like: Log | None = None
-        self._scale = 1.0
-        self._shift_s = 0.0
-
-    def _append(self, log: Log) -> None:
-        """Write the returns of a log.
-
-        Raises:
-            InputError: it differs from the first in sensor, limits or arrays, or lies too far from the map's origin.
-        """
-        if self._target is None:
-            raise InputError(f"{self.path}", "the writer is not open; use it in a with block")
-        if self._like is None:
-            self._like = log[:0]
-            self._open(self._target, log)
-        require_same_settings(self._like, log)
-        if names_of(log) != names_of(self._like):
-            raise InputError("returns", f"the log has {names_of(log)}, the first one had {names_of(self._like)}")
-        if np.count_nonzero(log.returns.hit):
-            with self._compressing():
-                self._file.write_points(self._record(log))
-
-    @contextmanager
-    def _compressing(self) -> Generator[None]:
-        """Make sense of lazrs, which turns whatever happens while it writes, also Ctrl-C, into an error of its own."""
-        with delay_interrupt():
-            try:
-                yield
-            except (OSError, HedgerowError):
-                raise
-            except Exception as error:
-                raise FileError(f"{self.path}: cannot write ({error}); is the disk full?") from error
-
-    def _open(self, target: BinaryIO, log: Log) -> None:
-        laspy = self._laspy
-        header = laspy.LasHeader(point_format=6, version="1.4")
-        header.offsets, header.scales = np.floor(log.map_origin_m), np.full(3, _STEP_M)
-        extra = [name for name in _EXTRA if name in names_of(log)]
-        header.add_extra_dims([laspy.ExtraBytesParams(name=name, type=TYPES[name]) for name in extra])
-        intensity = log.returns.intensity
-        # LAS has 16 bits: shares of 1 use all of them, counts stay as they are.
-        share = intensity is not None and float(np.nanmax(intensity, initial=0)) <= 1
-        self._scale = 65535.0 if share else 1.0
-        if len(log) and int(log.beams.time_ns.min()) >= _GPS_START_S * 10**9:
-            self._shift_s = float(_ADJUSTED_S + _GPS_START_S - _LEAP_S)
-            header.global_encoding.gps_time_type = laspy.header.GpsTimeType.STANDARD
-        text = header_text(log, intensity_scale=self._scale).encode()
-        header.vlrs.append(laspy.VLR(_USER_ID, _RECORD_ID, "settings of the log", text))
-        compress = self.path.suffix.lower() == ".laz"
-        self._file = laspy.open(target, mode="w", header=header, do_compress=compress, closefd=False)
-
-    def _record(self, log: Log) -> Any:
-        columns = to_columns(log, log.map_origin_m)
-        header = self._file.header
-        for axis, offset in zip("xyz", header.offsets, strict=True):
-            if np.abs(columns[axis] - offset).max(initial=0) >= 2**31 * _STEP_M:
-                raise InputError(
-                    "points", f"some lie more than {2**31 * _STEP_M:.0f} m from the map's origin in {axis}"
-                )
-        record = self._laspy.ScaleAwarePointRecord.zeros(len(columns["x"]), header=header)
-        for axis in "xyz":
-            record[axis] = columns[axis]
-        hit = log.returns.hit.reshape(len(log), -1)
-        n_returns = hit.sum(axis=1)[np.nonzero(hit)[0]]
-        number = np.nonzero(hit)[1] + 1
-        record["number_of_returns"] = np.minimum(n_returns, _MOST_RETURNS).astype(np.uint8)
-        record["return_number"] = np.minimum(number, _MOST_RETURNS).astype(np.uint8)
-        record["gps_time"] = columns["time"] - self._shift_s
-        if "intensity" in columns:
-            record["intensity"] = _two_bytes(columns["intensity"] * self._scale)
-        if "label" in columns:
-            record["classification"] = np.where(columns["label"] < 256, columns["label"], 0).astype(np.uint8)
-        for name in _EXTRA:
-            if name in columns:
-                record[name] = columns[name]
-        return record
-
-    @contextmanager
-    def _writing(self) -> Generator[None]:
-        with atomic_file(self.path) as temporary, temporary.open("w+b") as self._target:
-            try:
-                yield
-                if self._file is None:
-                    raise InputError(f"{self.path}", "nothing was appended; append at least one sweep")
-                with self._compressing():
-                    self._file.close()
-            finally:
-                self._file = self._target = None
-
-
-def _two_bytes(values: NDArray[np.floating[Any]]) -> NDArray[np.uint16]:
-    return np.clip(np.rint(np.nan_to_num(values)), 0, 65535).astype(np.uint16)

@@ -6,6 +6,7 @@ the frame of the sensor: see pcd_folder.py. Organised files (HEIGHT above 1) hav
 those without a return.
 """
 
+import struct
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.errors import FileError
+from hedgerow.errors import FileError, one_line
 from hedgerow.frames import Pose, Trajectory
 from hedgerow.io.beams.motion import times_of
 from hedgerow.io.beams.organised import PointGrid, organised_source
@@ -33,6 +34,9 @@ from hedgerow.io.source import SweepSource, require_memory, require_rows, transl
 
 _HEADER_BYTES = 1_000_000
 _MOST_COMPRESSED = 100  # LZF packs no more than 88 times
+_MOST_VALUES = 100_000  # of one field of a point
+_LINES = ("VERSION", "FIELDS", "SIZE", "TYPE", "COUNT", "WIDTH", "HEIGHT", "VIEWPOINT", "POINTS", "DATA")
+_KINDS = ("I1", "I2", "I4", "I8", "U1", "U2", "U4", "U8", "F4", "F8")
 _RELATIVE_S = 1e4  # smaller times are since the start of the sweep
 _MARGIN_NS = 1_000_000_000
 
@@ -119,6 +123,9 @@ def read_pcd(path: Path) -> PcdFile:
         columns: Columns = {
             name: np.atleast_1d(data[name]).astype(data[name].dtype.newbyteorder("=")) for name in names
         }
+        n_bytes = data.dtype.itemsize * n_points
+    if n_bytes != header.n_bytes:
+        raise FileError(f"{path}: not a PCD file, or damaged (FIELDS, SIZE and TYPE do not go together)")
     if any(column.shape != (n_points,) for column in columns.values()):
         found = len(next(iter(columns.values()))) if columns else 0
         raise FileError(f"{path}: holds {found} points but its header says {n_points}; was its copying interrupted?")
@@ -140,34 +147,80 @@ def _checked_header(path: Path) -> _Header:
         head = file.read(_HEADER_BYTES)
     if not head:
         raise FileError(f"{path}: the file is empty; was its writing or copying interrupted?")
-    fields: dict[str, list[str]] = {}
-    text: str | None = None
-    offset = 0
-    for line in head.decode("latin-1").splitlines(keepends=True):
-        offset += len(line)
-        if line.startswith(f"# {MARK}"):
-            text = line.removeprefix(f"# {MARK}").rstrip("\n")
-        name, *words = line.split() or [""]
-        fields.setdefault(name, words)
-        if name == "DATA":
-            break
+    words, text, offset = _header_words(path, head)
     try:
-        width, height = int(fields["WIDTH"][0]), int(fields.get("HEIGHT", ["1"])[0])
-        n_points = int(fields["POINTS"][0]) if "POINTS" in fields else width * height
-        counts = [int(each) for each in fields.get("COUNT", ["1"] * len(fields["SIZE"]))]
-        n_bytes = n_points * sum(int(a) * b for a, b in zip(fields["SIZE"], counts, strict=True))
-        kind = fields["DATA"][0].lower()
-    except (KeyError, IndexError, ValueError) as error:
-        raise FileError(f"{path}: not a PCD file, or its header is damaged ({error})") from None
-    size = path.stat().st_size
-    most = {"ascii": 8, "binary": 1, "binary_compressed": _MOST_COMPRESSED}.get(kind, 0) * size
-    if n_points < 0 or not 0 <= n_bytes <= most:
-        raise FileError(f"{path}: its header says {n_points} points, which {size} bytes cannot hold; is it cut off?")
-    if kind == "binary":
-        require_rows(path, offset, n_bytes // max(n_points, 1), n_points)
+        sizes = _numbers(words, "SIZE", 1, 8)
+        counts = _numbers(words, "COUNT", 1, _MOST_VALUES) if "COUNT" in words else [1] * len(sizes)
+        if {len(words["FIELDS"]), len(words["TYPE"]), len(counts)} != {len(sizes)}:
+            raise ValueError("FIELDS, SIZE, TYPE and COUNT are not equally many")
+        kinds = [f"{kind}{size}" for kind, size in zip(words["TYPE"], sizes, strict=True)]
+        wrong = next((kind for kind in kinds if kind not in _KINDS), None)
+        if wrong is not None:
+            raise ValueError(f"there is no type {wrong[:20]!r}; expected I, U or F of 1 to 8 bytes")
+        row_bytes = sum(size * count for size, count in zip(sizes, counts, strict=True))
+        width, height = _numbers(words, "WIDTH")[0], (_numbers(words, "HEIGHT") if "HEIGHT" in words else [1])[0]
+        n_points = _numbers(words, "POINTS")[0] if "POINTS" in words else width * height
+        encoding = words["DATA"][0].lower()
+    except KeyError as error:
+        raise FileError(f"{path}: not a PCD file, or damaged (no line {error.args[0]} in its header)") from None
+    except (IndexError, ValueError) as error:
+        raise FileError(f"{path}: not a PCD file, or damaged ({one_line(str(error), 100)})") from None
+    _require_held(path, encoding, offset, row_bytes, n_points)
     if height < 1 or height * width != n_points:
         height, width = 1, n_points
-    return _Header(height, width, text, n_bytes)
+    return _Header(height, width, text, n_points * row_bytes)
+
+
+def _header_words(path: Path, head: bytes) -> tuple[dict[str, list[str]], str | None, int]:
+    """Return the words of each line by its first, the line of Hedgerow, and where the points begin."""
+    words: dict[str, list[str]] = {}
+    text: str | None = None
+    offset = 0
+    for line in head.split(b"\n"):
+        offset += len(line) + 1
+        decoded = line.decode("latin-1")
+        if decoded.startswith(f"# {MARK}"):
+            text = decoded.removeprefix(f"# {MARK}")
+        name, *rest = decoded.split() or [""]
+        if not name or name.startswith("#"):
+            continue
+        if name not in _LINES or name in words:  # pypcd4 takes the last of two, others the first
+            raise FileError(f"{path}: not a PCD file, or damaged ({name[:40]!r} in its header)")
+        words[name] = rest
+        if name == "DATA":
+            break
+    return words, text, offset
+
+
+def _numbers(words: dict[str, list[str]], name: str, least: int = 0, most: int = 2**40) -> list[int]:
+    """Return the whole numbers of a line. Raises ValueError if there are none, or other words."""
+    found: list[int] = []
+    for word in words[name]:
+        if not (word.isascii() and word.isdecimal() and len(word) <= 15 and least <= int(word) <= most):
+            raise ValueError(f"{name} is {word[:20]!r}; expected a whole number from {least} to {most}")
+        found.append(int(word))
+    if not found:
+        raise ValueError(f"{name} is empty")
+    return found
+
+
+def _require_held(path: Path, encoding: str, offset: int, row_bytes: int, n_points: int) -> None:
+    """Raise FileError unless the file is as long as its header says, whatever the encoding."""
+    size, n_bytes = path.stat().st_size, n_points * row_bytes
+    most = {"ascii": 8, "binary": 1, "binary_compressed": _MOST_COMPRESSED}.get(encoding)
+    if most is None:
+        raise FileError(f"{path}: DATA is {encoding[:20]!r}; expected ascii, binary or binary_compressed")
+    if n_bytes > most * size:
+        raise FileError(f"{path}: its header says {n_points} points, which {size} bytes cannot hold; is it cut off?")
+    if encoding == "binary":
+        require_rows(path, offset, row_bytes, n_points)
+    elif encoding == "binary_compressed" and n_points:
+        with path.open("rb") as file:
+            file.seek(offset)
+            sizes = file.read(8)
+        packed, unpacked = struct.unpack("<II", sizes) if len(sizes) == 8 else (0, 0)
+        if unpacked != n_bytes or packed > size - offset - 8:
+            raise FileError(f"{path}: its packed points are not the {n_points} of its header; is it cut off?")
 
 
 def cells_of(file: PcdFile, start_ns: int) -> PointGrid:

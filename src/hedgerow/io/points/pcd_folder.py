@@ -4,7 +4,7 @@
 The time of a sweep is the name of its file in seconds (`1317042272.10.pcd`), or else the time of the pose with the same
 place in the trajectory. `time` of the points is in seconds, since 1970 or since the start of the sweep, or in whole
 nanoseconds. The trajectory is given, or lies in the folder as poses.tum. Organised files (HEIGHT above 1) keep their
-empty cells as missing returns. What Hedgerow writes is deskewed and has a hedgerow.json (folder.py).
+empty cells as missing returns. What Hedgerow writes is deskewed and has every beam beside it (folder.py).
 """
 
 from dataclasses import replace
@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 from hedgerow.errors import FileError
 from hedgerow.frames import Trajectory
 from hedgerow.io.beams.clouds import CloudReading, CloudSource, SensorCloud, SweepTimes, find_sensor, tilt_up
-from hedgerow.io.beams.motion import extend_trajectory, reskew
+from hedgerow.io.beams.kept import read_motion, with_kept_beams
+from hedgerow.io.beams.motion import extend_trajectory, require_pose, reskew
 from hedgerow.io.beams.organised import PointGrid, organised_source
-from hedgerow.io.folder import DeskewedSweep, FolderWriter, Sidecar, folder_reading, read_motion
+from hedgerow.io.folder import DeskewedSweep, FolderWriter, folder_reading
+from hedgerow.io.notes import Sidecar
 from hedgerow.io.options import ReadOptions
 from hedgerow.io.points.columns import TYPES, Columns, rename_columns, times_ns, to_rows
 from hedgerow.io.points.pcd import PcdFile, cells_of, pcd_header, point_times, read_pcd
@@ -40,6 +42,15 @@ def open_log(path: str | Path, options: ReadOptions) -> SweepSource:
     path = Path(path)
     files = sorted(path.glob("*.pcd"), key=lambda each: (len(each.stem.partition(".")[0]), each.stem))
     sidecar = Sidecar.read(path)
+
+    def from_points() -> SweepSource:
+        return _open_points(path, files, sidecar, options)
+
+    return with_kept_beams(path, sidecar, {file.stem: [file] for file in files}, options, from_points)
+
+
+def _open_points(path: Path, files: list[Path], sidecar: Sidecar | None, options: ReadOptions) -> SweepSource:
+    """Open a folder by its points, whoever wrote it."""
     poses = path / "poses.tum"
     trajectory = options.sensor_trajectory() or (read_tum(poses) if poses.exists() else None)
     if trajectory is None:
@@ -56,6 +67,7 @@ def open_log(path: str | Path, options: ReadOptions) -> SweepSource:
     example = _cloud(first, starts[0])
     arrays = [name for name in ("intensity", "label") if getattr(example, name) is not None]
     settings, reading = _settings(options, sidecar, arrays)
+    reading = replace(reading, poses_ns=(trajectory.start_ns, trajectory.end_ns))
     trajectory = extend_trajectory(trajectory, _MARGIN_NS)
     reason = ""
     if sidecar is None and reading.recover != "no" and first.is_organised:
@@ -83,6 +95,9 @@ def _organised(
         file, sweep = read_pcd(files[number]), sweeps[number]
         if not file.is_organised:
             raise FileError(f"{file.path}: has one row of points, but {files[0].name} is organised; use recover=no")
+        if reading.poses_ns is not None:
+            span_ns = sweep.start_ns, sweep.end_ns
+            require_pose(f"{path}, sweep {number}", reading.poses_ns, span_ns, sweep.reference_ns)
         points = cells_of(file, sweep.start_ns)
         hit, xyz = points.hit, points.xyz.copy()
         if reading.deskewed:
@@ -125,18 +140,23 @@ def _settings(options: ReadOptions, sidecar: Sidecar | None, arrays: list[str]) 
 def _sweep_times(
     path: Path, files: list[Path], trajectory: Trajectory, options: ReadOptions, sidecar: Sidecar | None
 ) -> list[SweepTimes]:
+    spans = _spans(files, sidecar)
+    if len(spans) == len(files):
+        return [SweepTimes(n, a, b, a + (b - a) // 2) for n, (a, b) in enumerate(spans)]  # as folder.py deskews
     stamps = _stamps(path, files, trajectory)
     stuck = np.flatnonzero(np.diff(stamps) <= 0)
     if len(stuck):
         later = int(stuck[0]) + 1
         raise FileError(f"{files[later]}: its time is not later than that of {files[later - 1].name}")
     half_ns = int(0.5e9 / options.rate_hz) if options.rate_hz else 0
+    return [SweepTimes(n, stamp - half_ns, stamp + half_ns, stamp) for n, stamp in enumerate(map(int, stamps))]
+
+
+def _spans(files: list[Path], sidecar: Sidecar | None) -> list[list[int]]:
+    """Return when the sweeps of these files began and ended; fewer than files if Hedgerow did not write them all."""
     spans = {} if sidecar is None else sidecar.spans_ns
-    sweeps: list[SweepTimes] = []
-    for number, stamp in enumerate(map(int, stamps)):
-        first, last = spans.get(str(number), (stamp - half_ns, stamp + half_ns))
-        sweeps.append(SweepTimes(number, first, last, stamp))
-    return sweeps
+    names = [file.stem.lstrip("0") or "0" for file in files]
+    return [spans[name] for name in names if name in spans]
 
 
 def _stamps(path: Path, files: list[Path], trajectory: Trajectory) -> NDArray[np.int64]:
@@ -150,6 +170,7 @@ def _stamps(path: Path, files: list[Path], trajectory: Trajectory) -> NDArray[np
     return trajectory.time_ns
 
 
+@np.errstate(invalid="ignore", over="ignore")  # an intensity, label or ring may be NaN, or too large for its type
 def _cloud(file: PcdFile, start_ns: int) -> SensorCloud:
     columns = rename_columns(file.columns, file.path)
     points = np.stack([columns[axis].astype(np.float64) for axis in "xyz"], axis=1)
@@ -171,7 +192,7 @@ class PcdFolderWriter(FolderWriter):
     kind = "pcd-folder"
     names = ("*.pcd", "poses.tum")
 
-    def write_sweep(self, folder: Path, number: int, sweep: Log, cloud: DeskewedSweep) -> None:
+    def write_sweep(self, folder: Path, number: int, sweep: Log, cloud: DeskewedSweep) -> list[Path]:
         """Write one sweep."""
         hit = sweep.returns.hit
         columns: Columns = {axis: cloud.points[:, k] for k, axis in enumerate("xyz")}
@@ -180,8 +201,12 @@ class PcdFolderWriter(FolderWriter):
                 columns[name] = getattr(sweep.returns, name)[hit].astype(TYPES[name])
         columns["ring"] = sweep.beams.ring[cloud.pulse]
         columns["time"] = sweep.beams.time_ns[cloud.pulse] / 1e9
+        if hit.ndim == 2:
+            columns["return_number"] = (np.nonzero(hit)[1] + 1).astype(TYPES["return_number"])
         rows = to_rows(columns)
-        (folder / f"{number:06d}.pcd").write_bytes(pcd_header(rows, len(rows)) + rows.tobytes())
+        path = folder / f"{number:06d}.pcd"
+        path.write_bytes(pcd_header(rows, len(rows)) + rows.tobytes())
+        return [path]
 
     def finish(self, folder: Path) -> None:
         """Write the poses."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """PLY files of points: read with trimesh (text and binary), written binary with every column of columns.py."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,15 @@ class PlyWriter(CloudFileWriter):
         return ("\n".join([*lines, "end_header"]) + "\n").encode("ascii")
 
 
+@dataclass(slots=True)
+class _Element:
+    """A table in a PLY file."""
+
+    count: int
+    row_bytes: int = 0
+    """Of the properties that are no lists; a list has at least its length."""
+
+
 def _checked_header(path: Path) -> str | None:
     """Refuse a header that promises more points than the file can hold; return the line of Hedgerow in it, if any."""
     with translate_errors(path, "a PLY file"), path.open("rb") as file:
@@ -63,21 +73,37 @@ def _checked_header(path: Path) -> str | None:
     if not head.startswith(b"ply") or not end:
         raise FileError(f"{path}: not a PLY file, or damaged (no end_header)")
     found: str | None = None
-    elements: list[tuple[int, list[list[str]]]] = []  # how many there are, and their properties
+    elements: list[_Element] = []
     size = path.stat().st_size
-    lines = header.decode("latin-1").splitlines()
-    is_binary = not any(line.split()[:2] == ["format", "ascii"] for line in lines)
+    lines = [line.rstrip("\r") for line in header.decode("latin-1").split("\n")]
     for line in lines:
         words = line.split()
         if words[:1] == ["element"]:
-            if len(words) != 3 or not words[2].isdecimal() or int(words[2]) > size:
-                raise FileError(f"{path}: damaged, '{line.strip()[:60]}' does not fit to its {size} bytes")
-            elements.append((int(words[2]), []))
+            elements.append(_element(path, words, size))
         elif words[:1] == ["property"] and elements:
-            elements[-1][1].append(words[1:])
+            elements[-1].row_bytes += _property_bytes(path, words)
         elif line.startswith(f"comment {MARK}"):
             found = line.removeprefix(f"comment {MARK}")
-    if is_binary and len(elements) == 1:  # points alone
-        n_points, properties = elements[0]
-        require_rows(path, len(header) + len(end) + 1, sum(_BYTES.get(each[0], 0) for each in properties), n_points)
+    is_text = any(line.split()[:2] == ["format", "ascii"] for line in lines)
+    if not is_text and len(elements) == 1:  # points alone
+        require_rows(path, len(header) + len(end) + 1, elements[0].row_bytes, elements[0].count)
+    # Written as text, a number and what parts it from the next take two bytes or more, in memory eight.
+    n_bytes = sum(each.count * each.row_bytes for each in elements)
+    if n_bytes > size * (4 if is_text else 1):
+        raise FileError(f"{path}: its header says more than its {size:,} bytes can hold; is it cut off?")
     return found
+
+
+def _element(path: Path, words: list[str], size: int) -> _Element:
+    count = words[2] if len(words) == 3 else ""
+    if not (count.isascii() and count.isdecimal() and len(count) <= 15 and int(count) <= size):
+        raise FileError(f"{path}: damaged, {' '.join(words)[:60]!r} does not fit to its {size:,} bytes")
+    return _Element(int(count))
+
+
+def _property_bytes(path: Path, words: list[str]) -> int:
+    is_list = words[1:2] == ["list"]
+    kinds = words[2:4] if is_list else words[1:2]
+    if len(words) != (5 if is_list else 3) or any(kind not in _BYTES for kind in kinds):
+        raise FileError(f"{path}: damaged, {' '.join(words)[:60]!r} is no property of numbers")
+    return _BYTES[kinds[0]]

@@ -115,7 +115,7 @@ def fit_line(points: Array) -> tuple[float, float, float]:
     Returns:
         Elevation [rad], height [m], and the root mean square of the residuals, as an angle [rad].
     """
-    rho, z = np.hypot(points[:, 0], points[:, 1]), points[:, 2]
+    rho, z = np.maximum(np.hypot(points[:, 0], points[:, 1]), 1e-6), points[:, 2]
     slope = float(np.median(z / rho))
     up = 0.0
     scale_m = 0.3

@@ -14,10 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.errors import FileError, HedgerowError
+from hedgerow.io.ros.check import require_sound
+from hedgerow.io.ros.limits import BoundedPath, bounded_queries, install
 from hedgerow.io.ros.messages import TF_MESSAGE
 
 VELODYNE_SCAN = "velodyne_msgs/msg/VelodyneScan"
 OLD_TF_MESSAGE = "tf/msg/tfMessage"
+_SAME: dict[str, str] = {OLD_TF_MESSAGE: TF_MESSAGE}
+"""Types that are one by another name; old bags have both on one topic."""
+_LATEST_NS = 1 << 62  # the year 2116; later times are damage, and sums of them would not fit
 _MORE_TYPES = {
     "velodyne_msgs/msg/VelodynePacket": "time stamp\nuint8[1206] data\n",
     VELODYNE_SCAN: "std_msgs/Header header\nvelodyne_msgs/VelodynePacket[] packets\n",
@@ -66,12 +71,22 @@ class Bag:
         """
         self.path = Path(path)
         self.is_ros1 = self.path.suffix.lower() == ".bag"
+        self._others: dict[str, str] = {}
+        self.topics: dict[str, Topic] = {}
+        require_sound(self.path)
         with self._opened() as reader:
-            self.topics: dict[str, Topic] = {}
             for each in reader.connections:
-                known = self.topics.get(each.topic)
-                count = each.msgcount + (known.count if known else 0)
-                self.topics[each.topic] = Topic(each.topic, each.msgtype, count)
+                self._add(each.topic, each.msgtype, each.msgcount)
+
+    def _add(self, name: object, kind: object, count: object) -> None:
+        """Note a connection; several of one topic, as from nodes that took turns, count together."""
+        if not isinstance(name, str) or not isinstance(kind, str) or not isinstance(count, int) or count < 0:
+            raise ValueError(f"a topic {name!r} of type {kind!r} with {count!r} messages is not possible")
+        kind, known = _SAME.get(kind, kind), self.topics.get(name)
+        if known is None or known.kind == kind or not known.count:
+            self.topics[name] = Topic(name, kind, count + (known.count if known else 0))
+        elif count:
+            self._others[name] = kind
 
     def of_kind(self, *kinds: str) -> list[Topic]:
         """Return the topics of these message types that have messages, by name."""
@@ -88,12 +103,29 @@ class Bag:
         Raises:
             FileError: the bag is damaged.
         """
+        for name in set(topics) & set(self._others):
+            kinds = f"{self.topics[name].kind} and {self._others[name]}"
+            raise FileError(f"{self.path}: {name} has messages of several types, {kinds}; split the bag")
         with self._opened() as reader:
             wanted = [each for each in reader.connections if each.topic in topics]
             if not wanted:
                 return
             for connection, bag_ns, raw in reader.messages(connections=wanted, start=start_ns):
-                yield Message(connection.topic, connection.msgtype, bag_ns, bytes(raw))
+                yield self._message(connection, bag_ns, raw, topics)
+
+    def _message(self, connection: Any, bag_ns: object, raw: object, topics: Collection[str]) -> Message:
+        """Take what rosbags gives; a damaged index leads to messages of other topics, SQLite has any type anywhere."""
+        name: str = connection.topic
+        kind = _SAME.get(connection.msgtype, str(connection.msgtype))
+        if name not in topics or name not in self.topics or kind != self.topics[name].kind:
+            raise ValueError(f"its index leads to a message of {name}")
+        if not isinstance(bag_ns, int) or not 0 <= bag_ns < _LATEST_NS:
+            raise ValueError(f"{name} has a message recorded at {bag_ns!r} ns")
+        if isinstance(raw, memoryview):
+            raw = raw.tobytes()
+        if not isinstance(raw, bytes):
+            raise ValueError(f"{name} has a message that is no bytes")
+        return Message(name, kind, bag_ns, raw)
 
     def decode(self, message: Message) -> Any:
         """Return the content of a message.
@@ -124,8 +156,15 @@ class Bag:
         from rosbags.rosbag1 import Reader as Reader1
         from rosbags.rosbag2 import Reader as Reader2
 
-        with self._guarded(), (Reader1 if self.is_ros1 else Reader2)(self.path) as reader:
-            yield reader
+        install()
+        with self._guarded():
+            reader: Any = (Reader1 if self.is_ros1 else Reader2)(BoundedPath(self.path))
+            with bounded_queries(_n_bytes(self.path)):
+                reader.open()
+            try:
+                yield reader
+            finally:
+                reader.close()
 
     @contextmanager
     def _guarded(self, where: str = "") -> Generator[None]:
@@ -140,6 +179,11 @@ class Bag:
             text = " ".join(str(error).split())[:200].rstrip(".") or type(error).__name__
             kind = "ROS 1 bag" if self.is_ros1 else "ROS 2 bag or MCAP file"
             raise FileError(f"{self.path}{where}: is damaged, cut off, or no {kind} ({text})") from error
+
+
+def _n_bytes(path: Path) -> int:
+    files = [each for each in path.iterdir() if each.is_file()] if path.is_dir() else [path]
+    return sum(each.stat().st_size for each in files)
 
 
 @cache

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages of ROS 1 and ROS 2 as bytes: made for bags and for live output, and read as they come in live.
 
-Written clouds have the fields x y z intensity ring time in the layout of velodyne_pointcloud, 22 bytes a point, and
-after them a label if there is one. Clouds that are read may have any fields.
+Written clouds have the fields x y z intensity ring time in the layout of velodyne_pointcloud, 22 bytes a point; after
+them return_type and return_number if pulses can have several returns, and a label if there is one. Clouds that are read
+may have any fields.
 """
 
 import struct
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.errors import InputError
-from hedgerow.log import Log
+from hedgerow.log import Log, Returns
 
 POINT_CLOUD2 = "sensor_msgs/msg/PointCloud2"
 TF_MESSAGE = "tf2_msgs/msg/TFMessage"
@@ -33,14 +34,19 @@ POINT = np.dtype(
 )  # fmt: skip
 """One point in the layout of velodyne_pointcloud: place in the sensor frame [m], intensity as the sensor reports it,
 laser, time after the stamp [s]."""
-LABELLED = np.dtype([*POINT.descr, ("label", "<u2")])
-"""The same with a semantic class."""
+_RETURN = [("return_type", "u1"), ("return_number", "u1")]
+_LABEL = [("label", "<u2")]
+ONLY, STRONGEST_FIRST, STRONGEST_LAST, WEAK_FIRST, WEAK_LAST = 7, 3, 4, 5, 6
+"""What `return_type` says of a pulse that can have several returns, in the numbers of Autoware's point types, which
+Ouster's driver has too: the only return it got, or the nearest or farthest of several, and whether that is the
+strongest of them. 0 is any other, for which there is no word, or no return."""
 
 Field = tuple[str, int, int, int]
 """A PointField: name, offset, number of its type, count."""
 _TYPES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 8: "f8", 9: "i8", 10: "u8"}
 _NUMBERS = {np.dtype(kind): number for number, kind in _TYPES.items()}
 _MAX_POINTS = 50_000_000
+_MOST_FIELDS = 100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,14 +78,37 @@ def cloud_rows(
         start_ns: time that the field `time` counts from.
     """
     time_s = (sweep.beams.time_ns[pulse] - start_ns) * 1e-9
-    intensity, label = sweep.returns.intensity, sweep.returns.label
+    intensity, label, kinds = sweep.returns.intensity, sweep.returns.label, return_kinds(sweep.returns)
     return point_rows(
         xyz,
         sweep.beams.ring[pulse],
         time_s,
         0 if returned is None or intensity is None else intensity[returned],
         None if returned is None or label is None else label[returned],
+        None if kinds is None else (0, 0) if returned is None else (kinds[0][returned], kinds[1][returned]),
     )
+
+
+def return_kinds(returns: Returns) -> tuple[NDArray[np.uint8], NDArray[np.uint8]] | None:
+    """Say which of its pulse's returns each one is; None if pulses have one return at most.
+
+    Returns:
+        `return_type` and `return_number`, in the shape of the ranges. The number is 1 for the nearest return of a
+        pulse, 2 for the next; 0 where there is none. Where intensities are not known the nearest counts as strongest.
+    """
+    if returns.n_per_pulse == 1:
+        return None
+    hit = returns.hit
+    slot: NDArray[np.int64] = np.arange(hit.shape[1], dtype=np.int64)
+    count: NDArray[np.int64] = np.count_nonzero(hit, axis=1)[:, None]
+    strength = np.zeros(hit.shape) if returns.intensity is None else np.nan_to_num(returns.intensity, nan=-np.inf)
+    strongest = slot == np.argmax(np.where(hit, strength, -np.inf), axis=1)[:, None]
+    kind = np.zeros(hit.shape, np.uint8)
+    kind[:, 0] = np.where(strongest[:, 0], STRONGEST_FIRST, WEAK_FIRST)
+    last = (slot > 0) & (slot == count - 1)
+    kind[last] = np.where(strongest[last], STRONGEST_LAST, WEAK_LAST)
+    kind[count[:, 0] == 1, 0] = ONLY
+    return np.where(hit, kind, 0).astype(np.uint8), np.where(hit, slot + 1, 0).astype(np.uint8)
 
 
 class Messages:
@@ -100,7 +129,7 @@ class Messages:
         Args:
             stamp_ns: start of the sweep [ns].
             frame: frame that the points are in.
-            rows: (M,) points.
+            rows: (M,) points, or (height, width) of an organised cloud.
             dense: whether no point is NaN.
 
         Raises:
@@ -110,15 +139,16 @@ class Messages:
             self._make("sensor_msgs/msg/PointField", name=name, offset=offset, datatype=number, count=count)
             for name, offset, number, count in fields_of(rows.dtype)
         ]
+        height, width = (1, *rows.shape)[-2:]
         message = self._make(
             POINT_CLOUD2,
             header=self._header(stamp_ns, frame),
-            height=1,
-            width=len(rows),
+            height=height,
+            width=width,
             fields=described,
             is_bigendian=False,
             point_step=rows.dtype.itemsize,
-            row_step=rows.nbytes,
+            row_step=width * rows.dtype.itemsize,
             data=_NO_POINTS,
             is_dense=dense,
         )
@@ -215,9 +245,14 @@ def stamp_ns(stamp: Any) -> int:
 
 
 def point_rows(
-    xyz: NDArray[Any], ring: NDArray[Any], time_s: NDArray[Any], intensity: ArrayLike, label: ArrayLike | None = None
+    xyz: NDArray[Any],
+    ring: NDArray[Any],
+    time_s: NDArray[Any],
+    intensity: ArrayLike,
+    label: ArrayLike | None = None,
+    kinds: tuple[ArrayLike, ArrayLike] | None = None,
 ) -> NDArray[np.void]:
-    """Return the points of a cloud, (M,) of type `POINT`, or `LABELLED` if there are labels.
+    """Return the points of a cloud, (M,) of type `POINT`, with more fields behind these if there is more.
 
     Args:
         xyz: (M, 3) places or directions.
@@ -225,11 +260,15 @@ def point_rows(
         time_s: (M,) after the stamp [s].
         intensity: (M,), or one for all.
         label: (M,) semantic class.
+        kinds: `return_type` and `return_number`, (M,) each or one for all.
     """
-    rows = np.empty(len(xyz), POINT if label is None else LABELLED)
+    more = ([] if kinds is None else _RETURN) + ([] if label is None else _LABEL)
+    rows = np.empty(len(xyz), np.dtype([*POINT.descr, *more]))
     for axis, name in enumerate("xyz"):
         rows[name] = xyz[:, axis]
     rows["ring"], rows["time"], rows["intensity"] = ring, time_s, intensity
+    if kinds is not None:
+        rows["return_type"], rows["return_number"] = kinds
     if label is not None:
         rows["label"] = label
     return rows
@@ -260,7 +299,7 @@ def rows_of(
     order = ">" if big_endian else "<"
     chosen: dict[str, tuple[str, int]] = {}
     for name, offset, number, count in fields:
-        if count in (0, 1) and number in _TYPES and name not in chosen:
+        if count in (0, 1) and number in _TYPES and name and name not in chosen and len(chosen) < _MOST_FIELDS:
             chosen[name] = order + _TYPES[number], offset
     row_step = row_step or width * step
     fits = step > 0 and all(at + np.dtype(kind).itemsize <= step for kind, at in chosen.values())
@@ -271,8 +310,8 @@ def rows_of(
             "fields outside of its points",
         )
     formats, offsets = [each[0] for each in chosen.values()], [each[1] for each in chosen.values()]
-    kind = np.dtype({"names": list(chosen), "formats": formats, "offsets": offsets, "itemsize": step})
     if not height * width:
-        return np.zeros((height, width), kind)
+        return np.zeros((1, 0), np.dtype({"names": list(chosen), "formats": formats}))
+    kind = np.dtype({"names": list(chosen), "formats": formats, "offsets": offsets, "itemsize": step})
     rows = data[: height * row_step].reshape(height, row_step)[:, : width * step]
     return np.ascontiguousarray(rows).view(kind).reshape(height, width)

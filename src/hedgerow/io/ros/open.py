@@ -6,15 +6,18 @@ whose direction is worked out (beams/organised.py). Clouds with two points per p
 clouds in files: missing returns are recovered if the lidar is known (recovery/).
 """
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import ConfigDict, Field, model_validator
 
+from hedgerow.base.parameters import StrictParameters
 from hedgerow.errors import FileError, InputError
 from hedgerow.frames import Trajectory
 from hedgerow.io.beams.clouds import CloudReading, CloudSource, SensorCloud, SweepTimes, find_sensor
@@ -24,22 +27,64 @@ from hedgerow.io.beams.organised import PointGrid, is_organised, organised_sourc
 from hedgerow.io.options import ReadOptions
 from hedgerow.io.pcap.open import velodyne_settings
 from hedgerow.io.pcap.velodyne import VelodyneSweeps
-from hedgerow.io.points.columns import header_of
 from hedgerow.io.recovery.fit import first_lasers, nominal
 from hedgerow.io.recovery.sweeps import NotRecovered
 from hedgerow.io.ros.bag import VELODYNE_SCAN, Bag
 from hedgerow.io.ros.messages import POINT_CLOUD2, stamp_ns
 from hedgerow.io.ros.poses import PoseSource
 from hedgerow.io.ros.topic import NO_RETURN, CloudTopic, pulses_of, returns_per_pulse
-from hedgerow.io.ros.writer import ABOUT
+from hedgerow.io.ros.writer import ABOUT, POINTS, plane_topics
 from hedgerow.io.source import Settings, SweepSource
 
 if TYPE_CHECKING:
     from hedgerow.sensor import Sensor
 
 _LOOKED_AT = 4
+_FARTHEST_M = 1e9
 _COLUMNS = 4096  # a sweep has at most about so many
 _MARGIN_NS = 200_000_000  # the first and the last turn of packets may stick out of the poses
+
+
+class _About(StrictParameters):
+    """What Hedgerow wrote about a log into its bag."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    sensor: str = Field(default="", max_length=1000)
+    """Name of the lidar."""
+    min_range_m: Annotated[float, Field(ge=0, le=_FARTHEST_M)]
+    """Nothing nearer is seen."""
+    max_range_m: Annotated[float, Field(gt=0, le=_FARTHEST_M)] | None
+    """Nothing farther is seen."""
+    map_origin_m: list[Annotated[float, Field(ge=-_FARTHEST_M, le=_FARTHEST_M)]] = Field(min_length=3, max_length=3)
+    """What to add to map coordinates."""
+    n_per_pulse: int = Field(default=1, ge=1, le=255)
+    """Returns that a pulse can have."""
+    organised: bool = False
+    """Whether clouds have a cell for every pulse."""
+    metadata: dict[str, Any]
+    """Whatever else was told."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.max_range_m is not None and self.max_range_m <= self.min_range_m:
+            raise InputError("max_range_m", f"{self.max_range_m} is not above min_range_m, {self.min_range_m}")
+        return self
+
+    @classmethod
+    def read(cls, text: str, path: Path) -> "_About | None":
+        """Read it from JSON; None if there is none.
+
+        Raises:
+            FileError: it is damaged.
+        """
+        if not text:
+            return None
+        try:
+            content: object = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise FileError(f"{path}, {ABOUT}: is no JSON ({str(error)[:100]}); the bag is damaged") from None
+        return cls.parse_from(content, f"{path}, {ABOUT}")
 
 
 def open_log(path: str | Path, options: ReadOptions) -> SweepSource:
@@ -61,6 +106,8 @@ def open_log(path: str | Path, options: ReadOptions) -> SweepSource:
 
 def _chosen_topic(bag: Bag, wanted: str | None) -> str:
     found = [each.name for each in bag.of_kind(POINT_CLOUD2, VELODYNE_SCAN) if not each.name.endswith(NO_RETURN)]
+    if ABOUT in bag.topics and POINTS in found:  # ours; those of further returns are read with the first
+        found = [name for name in found if name == POINTS or not name.removeprefix(POINTS).isdigit()]
     listed = ", ".join(found)
     if wanted is not None:
         if wanted not in found:
@@ -85,7 +132,7 @@ def _clouds(bag: Bag, name: str, poses: PoseSource, options: ReadOptions) -> Swe
             poses.add(message)
     if not topic.entries:
         raise FileError(f"{bag.path}: {name} holds no clouds, though its index promises some")
-    header = header_of(about or None, bag.path)
+    header = _About.read(about, bag.path)
     period_ns = _period_ns(topic, options)
     first, last = topic.entries[0].stamp_ns, topic.entries[-1].stamp_ns
     trajectory = poses.trajectory(topic.frame, first - period_ns, last + period_ns)
@@ -94,8 +141,11 @@ def _clouds(bag: Bag, name: str, poses: PoseSource, options: ReadOptions) -> Swe
     trajectory, origin_m = _in_map(trajectory, header, options)
     notes = {"read_from": "bag", "topic": name} | poses.notes
     settings = _settings(header, options)
+    topic.n_returns = settings.n_per_pulse
+    if header is not None and header.organised and name == POINTS:
+        topic.planes = plane_topics(POINTS, settings.n_per_pulse)
     settings = replace(settings, map_origin_m=origin_m, metadata=settings.metadata | notes)
-    return _CloudRecording(Path(bag.path), topic, trajectory, settings, period_ns, options, bool(header)).source()
+    return _CloudRecording(Path(bag.path), topic, trajectory, settings, period_ns, options, header is not None).source()
 
 
 def _period_ns(topic: CloudTopic, options: ReadOptions) -> int:
@@ -106,26 +156,25 @@ def _period_ns(topic: CloudTopic, options: ReadOptions) -> int:
     return int(np.median(np.diff(stamps))) if len(stamps) > 1 else 100_000_000
 
 
-def _in_map(trajectory: Trajectory, header: dict[str, Any], options: ReadOptions) -> tuple[Trajectory, Any]:
-    if header and options.map_origin_m is None:
-        return trajectory, np.array(header["map_origin_m"])  # the poses in it are the map's already
+def _in_map(trajectory: Trajectory, header: _About | None, options: ReadOptions) -> tuple[Trajectory, Any]:
+    if header is not None and options.map_origin_m is None:
+        return trajectory, np.array(header.map_origin_m)  # the poses in it are the map's already
     return subtract_map_origin(trajectory, options)
 
 
-def _settings(header: dict[str, Any], options: ReadOptions) -> Settings:
+def _settings(header: _About | None, options: ReadOptions) -> Settings:
     """Put together what the bag, the catalogue and the options say about the sensor."""
-    name = options.sensor or str(header.get("sensor", ""))
+    name = options.sensor or ("" if header is None else header.sensor)
     known = find_sensor(name)
     near, far = (0.0, np.inf) if known is None else (known.config.range.min_m, known.config.range.max_m)
-    if header:
-        far_told = header.get("max_range_m")
-        near, far = float(header["min_range_m"]), np.inf if far_told is None else float(far_told)
+    if header is not None:
+        near, far = header.min_range_m, np.inf if header.max_range_m is None else header.max_range_m
     settings = Settings(
         sensor=name,
         min_range_m=near,
         max_range_m=float(far),
-        metadata=dict(header.get("metadata", {})),
-        n_per_pulse=max(1, min(int(header.get("n_per_pulse", 1)), 255)),
+        metadata={} if header is None else dict(header.metadata),
+        n_per_pulse=1 if header is None else header.n_per_pulse,
     )
     return options.apply_to(settings)
 
@@ -159,6 +208,8 @@ class _CloudRecording:
         known = replace(self, settings=replace(self.settings, arrays=arrays))
         if self.topic.misses is not None and self.is_ours and self.options.recover != "no":
             return known._with_misses()
+        if len(self.topic.planes) > 1:
+            return known._with_several_returns(self.settings.n_per_pulse)
         reason = ""
         if is_organised(first) and self.options.recover != "no":
             try:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """CloudTopic: the messages of one PointCloud2 topic by number, while one of them is in memory.
 
-Bags that Hedgerow wrote have a second topic beside it with the directions of the pulses that got nothing back.
+Bags that Hedgerow wrote have a second topic beside it with the directions of the pulses that got nothing back. If their
+clouds are organised, more topics have the second returns of the same cells, the third ones, and so on.
 """
 
 from collections.abc import Iterator
@@ -17,17 +18,23 @@ from hedgerow.io.beams.motion import times_of
 from hedgerow.io.beams.organised import PointGrid
 from hedgerow.io.ros.bag import Bag, Message
 from hedgerow.io.ros.messages import rows_of
+from hedgerow.io.source import require_memory
 
 NO_RETURN = "/no_return"
 """Ends the name of the topic with missing returns."""
 _SKIP_NS = 5_000_000_000  # farther ahead, the bag is opened anew rather than read through
 _SAME_RAD = 0.015  # returns of one pulse point the same way, but for the few millimetres between axis and lens
 _MOST_RETURNS = 3
+_MOST_TOLD = 255
+_BYTES_MORE = 20  # that a message takes in memory for each of its own, as points and as beams
+_APART_M, _LEVER_M = 0.1, 0.3  # returns that show the line of their beam; how far it may pass by the sensor
+_BESIDE_M = 1e-4  # of float32 at 100 m it is a tenth
 # What drivers call the fields.
 _INTENSITY = ("intensity", "reflectivity", "intensities", "i")
 _RING = ("ring", "channel", "laser_id", "laser", "line")
 _TIME = ("time", "t", "timestamp", "time_stamp", "timestamps", "offset_time", "time_offset_ns", "stamp")
 _LABEL = ("label", "semantic", "class")
+_NUMBER = ("return_number",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +54,10 @@ class CloudTopic:
         self.entries: list[Entry] = []
         self.frame = ""
         self.misses = name + NO_RETURN if name + NO_RETURN in bag.topics else None
+        self.planes = [name]
+        """Topics with the first, second, ... returns of the same cells; one unless Hedgerow wrote organised clouds."""
+        self.n_returns = 1
+        """Most returns of a pulse, which say how much memory a cloud takes."""
         self._unstamped = False
         self._stream: Iterator[Message] | None = None
         self._next: Message | None = None
@@ -80,12 +91,15 @@ class CloudTopic:
         Raises:
             FileError: it is damaged.
         """
-        return self._read(number)[self.name]
+        return self.both(number)[0]
 
     def both(self, number: int) -> tuple[PointGrid, PointGrid | None]:
         """Return the points of a cloud and, if there is such a topic, the directions of missing returns."""
         found = self._read(number)
-        return found[self.name], found.get(self.misses or "")
+        planes = [found[name] for name in self.planes]
+        if len({plane.xyz.shape for plane in planes}) > 1:
+            raise FileError(f"{self._where(number)}: the clouds of its first and further returns differ in size")
+        return stacked(planes), found.get(self.misses or "")
 
     def _read(self, number: int) -> dict[str, PointGrid]:
         entry = self.entries[number]
@@ -93,8 +107,9 @@ class CloudTopic:
         for message in self._at(entry.bag_ns):
             stamp_ns = self._stamp_ns(message)
             if stamp_ns == entry.stamp_ns:
+                require_memory(self._bag.path, (_BYTES_MORE + 3 * self.n_returns) * len(message.raw))
                 found[message.topic] = points_of(self._bag.decode(message), stamp_ns, self._where(number))
-        if self.name not in found:
+        if not set(self.planes) <= set(found):
             raise FileError(f"{self._where(number)}: is gone; did the bag change while it was read?")
         return found
 
@@ -102,7 +117,7 @@ class CloudTopic:
         """Return the messages recorded at one instant, going on from the last reading if that is not far."""
         ahead = None if self._next is None else bag_ns - self._next.bag_ns
         if self._stream is None or ahead is None or not 0 <= ahead < _SKIP_NS:
-            topics = {self.name} if self.misses is None else {self.name, self.misses}
+            topics = {*self.planes} if self.misses is None else {*self.planes, self.misses}
             self._stream = self._bag.messages(topics, bag_ns)
             self._next = next(self._stream, None)
         found: list[Message] = []
@@ -120,7 +135,7 @@ class CloudTopic:
 
 
 def pulses_of(points: PointGrid, misses: PointGrid | None, n_returns: int) -> Firings:
-    """Return a pulse for each point; points of one ring and one time are returns of one pulse.
+    """Return a pulse for each point; points of one ring and one time are returns of one pulse, if nothing tells.
 
     Args:
         points: frame of the sensor at the instant of each.
@@ -133,26 +148,60 @@ def pulses_of(points: PointGrid, misses: PointGrid | None, n_returns: int) -> Fi
     range_m = np.linalg.norm(xyz, axis=1)
     pulse, slot = np.arange(len(xyz)), np.zeros(len(xyz), np.int64)
     if n_returns > 1:
-        pulse, slot = _grouped(time_ns, ring, range_m)
+        told = _told(points)
+        pulse, slot = _grouped(time_ns, ring, range_m) if told is None else (np.cumsum(told == 1) - 1, told - 1)
     kept = slot < n_returns
     first = np.flatnonzero(slot == 0)[np.argsort(pulse[slot == 0])]
     shape = (len(first), n_returns)
+    origin_m, direction = _lines(xyz, pulse[kept], slot[kept], np.flatnonzero(kept), first)
     ranges = np.full(shape, np.inf)
-    ranges[pulse[kept], slot[kept]] = range_m[kept]
+    ranges[pulse[kept], slot[kept]] = np.einsum("ij,ij->i", xyz[kept], direction[pulse[kept]])
     beside: dict[str, Any] = {}
     for name in ("intensity", "label"):
         values = getattr(points, name)
         if values is not None:
             beside[name] = np.zeros(shape, values.dtype)
             beside[name][pulse[kept], slot[kept]] = values[hit][kept]
-    firings = Firings(
-        np.zeros((len(first), 3)), xyz[first] / range_m[first, None], ranges, ring[first], time_ns[first], **beside
-    )
+    firings = Firings(origin_m, direction, ranges, ring[first], time_ns[first], **beside)
     return firings if misses is None else _with_misses(firings, misses)
 
 
+def _lines(
+    xyz: NDArray[np.float64],
+    pulse: NDArray[np.int64],
+    slot: NDArray[np.int64],
+    row: NDArray[np.intp],
+    first: NDArray[np.intp],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return origins and unit directions of pulses: lines from the sensor, or through the returns that one has.
+
+    A laser emits some centimetres beside the axis, so that a line from the axis through the nearest return can miss the
+    farthest by decimetres. The line through both is the beam's own.
+
+    Args:
+        xyz: (N, 3) points.
+        pulse, slot, row: (M,) of the points that count: their pulses, which of the returns they are, their rows.
+        first: (P,) row of the nearest point of each pulse.
+    """
+    far = first.copy()
+    order = np.argsort(slot, kind="stable")
+    far[pulse[order]] = row[order]
+    along = xyz[far] - xyz[first]
+    apart_m = np.linalg.norm(along, axis=1)
+    direction = xyz[first] / np.linalg.norm(xyz[first], axis=1, keepdims=True)
+    line = along / np.where(apart_m > 0, apart_m, 1)[:, None]
+    foot_m = xyz[first] - np.einsum("ij,ij->i", xyz[first], line)[:, None] * line
+    beside_m = np.linalg.norm(xyz[far] - np.einsum("ij,ij->i", xyz[far], direction)[:, None] * direction, axis=1)
+    # Else one line has them all, they are too near each other to tell, or no returns of one pulse.
+    sure = (beside_m > _BESIDE_M) & (apart_m > _APART_M) & (np.linalg.norm(foot_m, axis=1) < _LEVER_M)
+    return np.where(sure[:, None], foot_m, 0.0), np.where(sure[:, None], line, direction)
+
+
 def returns_per_pulse(points: PointGrid) -> int:
-    """Tell how many returns a pulse of this cloud has, by points that share ring, time and direction; else 1."""
+    """Tell how many returns a pulse of this cloud has: as it says, or by points of one ring, time and direction."""
+    told = _told(points)
+    if told is not None and len(told):
+        return int(min(told.max(), _MOST_TOLD))
     if points.ring is None or points.time_ns is None:
         return 1
     hit = points.hit
@@ -167,6 +216,32 @@ def returns_per_pulse(points: PointGrid) -> int:
     n_same = int(np.count_nonzero(same))
     alike = n_same > 0 and np.count_nonzero(apart[same] < _SAME_RAD) > 0.95 * n_same
     return int(counts.max()) if alike and counts.max() <= _MOST_RETURNS else 1
+
+
+def stacked(planes: list[PointGrid]) -> PointGrid:
+    """Put the clouds of first, second, ... returns together, cell by cell; one alone stays the grid that it is."""
+    if len(planes) == 1:
+        return planes[0]
+
+    def of(name: str) -> Any:
+        values = [getattr(plane, name) for plane in planes]
+        return None if any(each is None for each in values) else np.stack(values, axis=2).reshape(1, -1)
+
+    xyz = np.stack([plane.xyz for plane in planes], axis=2).reshape(1, -1, 3)
+    names = ("intensity", "ring", "time_ns", "label", "return_number")
+    return PointGrid(xyz, **{name: of(name) for name in names})
+
+
+def _told(points: PointGrid) -> NDArray[np.int64] | None:
+    """Return which of its pulse's returns each point is, where the cloud numbers them and has each pulse in one go."""
+    if points.return_number is None or points.ring is None or points.time_ns is None:
+        return None
+    hit = points.hit
+    number, ring, time_ns = points.return_number[hit], points.ring[hit], points.time_ns[hit]
+    further = number[1:] > 1
+    follows = (np.diff(number) == 1) & (np.diff(ring) == 0) & (np.diff(time_ns) == 0)
+    in_order = bool((number[:1] == 1).all()) and bool((number >= 1).all()) and bool(follows[further].all())
+    return number if in_order else None
 
 
 def _grouped(
@@ -196,7 +271,7 @@ def _with_misses(firings: Firings, misses: PointGrid) -> Firings:
         if values is not None:
             beside[name] = np.concatenate([values, np.zeros((n, n_returns), values.dtype)])[order]
     return Firings(
-        np.zeros((len(order), 3)),
+        np.concatenate([firings.origin_m, np.zeros((n, 3))])[order],
         np.concatenate([firings.direction, xyz / np.linalg.norm(xyz, axis=1, keepdims=True)])[order],
         np.concatenate([firings.range_m, np.full((n, n_returns), np.inf)])[order],
         ring[order],
@@ -232,6 +307,7 @@ def points_of(message: Any, stamp_ns: int, where: str) -> PointGrid:
             _first(rows, _RING, np.int64),
             times_of(_first(rows, _TIME), stamp_ns),
             _first(rows, _LABEL, np.uint16),
+            _first(rows, _NUMBER, np.int64),
         )
 
 

@@ -2,7 +2,9 @@
 """Write a log as an MCAP file for ROS 2 or as a ROS 1 bag, as a lidar's driver would have recorded it.
 
 /points             PointCloud2 x y z intensity ring time, one message per sweep, stamped at its first pulse;
-                    points lie in the frame of the sensor at their own instants, as drivers publish them
+                    points lie in the frame of the sensor at their own instants, as drivers publish them.
+                    return_type, return_number where pulses can have several returns; label if there are any
+/points2, ...       of organised clouds the second returns and so on, in the same grid, as Ouster's driver has them
 /points/no_return   the same fields for pulses without a return; x y z is the direction of the pulse
 /tf, /tf_static     map -> base_link at the first and last pulse of every sweep and at the poses between;
                     base_link -> lidar, which is nothing
@@ -22,8 +24,10 @@ from hedgerow.base import rotation
 from hedgerow.base.atomic import atomic_file
 from hedgerow.errors import FileError, InputError
 from hedgerow.frames import Trajectory
+from hedgerow.io.options import WriteOptions
 from hedgerow.io.points.columns import header_text
 from hedgerow.io.ros.bag import typestore
+from hedgerow.io.ros.grid import grid_of, organised_rows, require_grid
 from hedgerow.io.ros.messages import POINT_CLOUD2, STRING, TF_MESSAGE, Messages, cloud_rows
 from hedgerow.io.ros.topic import NO_RETURN
 from hedgerow.io.source import LogSink, require_same_settings
@@ -36,9 +40,14 @@ _KNOTS = 50  # poses in a sweep that are taken from the origins of its pulses
 _LATEST_NS = 2**31 * 1_000_000_000  # ROS 2 counts seconds in 31 bits
 
 
-def open_sink(path: str | Path, trajectory: Trajectory | None) -> "BagWriter":
+def open_sink(path: str | Path, trajectory: Trajectory | None, options: WriteOptions) -> "BagWriter":
     """Prepare to write a bag; the suffix .bag makes one of ROS 1."""
-    return BagWriter(path, trajectory)
+    return BagWriter(path, trajectory, organised=options.organised)
+
+
+def plane_topics(topic: str, n_returns: int) -> list[str]:
+    """Return the topics of organised clouds: the nearest returns, the second ones, and so on."""
+    return [topic, *(f"{topic}{number}" for number in range(2, n_returns + 1))]
 
 
 class BagWriter(LogSink):
@@ -46,14 +55,17 @@ class BagWriter(LogSink):
 
     holds_misses = True
 
-    def __init__(self, path: str | Path, trajectory: Trajectory | None = None) -> None:
+    def __init__(self, path: str | Path, trajectory: Trajectory | None = None, *, organised: bool = False) -> None:
         """Prepare to write.
 
         Args:
             path: the file to make; an old one is replaced.
             trajectory: T_map_sensor. Default: the sensor has the axes of the map and is where its pulses begin.
+            organised: whether clouds are grids with a cell for every pulse.
         """
         super().__init__(path)
+        self._organised = organised
+        self._is_grid = False  # once the first sweep showed it
         self._is_ros1 = self.path.suffix.lower() == ".bag"
         self._trajectory = trajectory
         self._writer: Any = None
@@ -67,7 +79,7 @@ class BagWriter(LogSink):
 
         Raises:
             InputError: it differs from the first in sensor, limits or arrays, its times are not later or none that
-                ROS can have, or the trajectory does not cover it.
+                ROS can have, the trajectory does not cover it, or it is to be organised and is no grid.
         """
         if self._writer is None:
             raise InputError(f"{self.path}", "the writer is not open; use it in a with block")
@@ -82,15 +94,16 @@ class BagWriter(LogSink):
     def _begin(self, log: Log) -> None:
         """Write what comes before the first sweep."""
         start_ns = self._checked_times(log)[0]
+        clouds = plane_topics(POINTS, log.returns.n_per_pulse if self._organised else 1)
         for topic, kind in (
-            (POINTS, POINT_CLOUD2),
+            *((cloud, POINT_CLOUD2) for cloud in clouds),
             (POINTS + NO_RETURN, POINT_CLOUD2),
             ("/tf", TF_MESSAGE),
             ("/tf_static", TF_MESSAGE),
             (ABOUT, STRING),
         ):
             self._connections[topic] = self._writer.add_connection(topic, kind, typestore=typestore(self._is_ros1))
-        self._put(ABOUT, start_ns, self._messages.text(header_text(log)))
+        self._put(ABOUT, start_ns, self._messages.text(header_text(log, organised=self._organised)))
         identity = np.array([0.0, 0.0, 0.0, 1.0])
         still = self._messages.transforms([(start_ns, BASE, LIDAR, np.zeros(3), identity)])
         self._put("/tf_static", start_ns, still)
@@ -109,12 +122,19 @@ class BagWriter(LogSink):
         hit = sweep.returns.hit
         pulse = np.nonzero(hit)[0]
         points = rotation.rotate(back[pulse], sweep.points() - at_m[pulse])
+        direction = rotation.rotate(back, sweep.beams.direction.astype(np.float64))
         missed = np.flatnonzero(np.isinf(sweep.returns.first_m))
-        directions = rotation.rotate(back[missed], sweep.beams.direction[missed].astype(np.float64))
-        for topic, xyz, rows in ((POINTS + NO_RETURN, directions, missed), (POINTS, points, pulse)):
-            returned = hit if topic == POINTS else None
-            cloud = self._messages.cloud(start_ns, LIDAR, cloud_rows(sweep, xyz, rows, returned, start_ns))
-            self._put(topic, end_ns, cloud)
+        missing = cloud_rows(sweep, direction[missed], missed, None, start_ns)
+        clouds = [cloud_rows(sweep, points, pulse, hit, start_ns)]
+        if self._organised:
+            grid = grid_of(sweep)
+            if not self._is_grid:
+                require_grid(sweep, grid, direction)
+                self._is_grid = True
+            clouds = organised_rows(sweep, points, grid, start_ns)
+        self._put(POINTS + NO_RETURN, end_ns, self._messages.cloud(start_ns, LIDAR, missing))
+        for topic, rows in zip(plane_topics(POINTS, len(clouds)), clouds, strict=True):
+            self._put(topic, end_ns, self._messages.cloud(start_ns, LIDAR, rows, dense=not self._organised))
 
     def _poses(
         self, sweep: Log, start_ns: int, end_ns: int
@@ -169,10 +189,14 @@ class BagWriter(LogSink):
             self._require_some()
 
     def _mcap(self, part: Path) -> Generator[None]:
-        """Write into a folder, as rosbags does, and keep the file alone: it holds everything itself."""
+        """Write into a folder, as rosbags does, and keep the file alone: it holds everything itself.
+
+        The name of that folder gets into the file, so it is always the same: same input, same bytes.
+        """
         from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 
-        folder = part.with_name(part.name + ".bag2")
+        outer = part.with_name(part.name + ".bag2")
+        folder = outer / "recording"
         writer = Writer(folder, version=8, storage_plugin=StoragePlugin.MCAP)
         writer.set_compression(CompressionMode.STORAGE, CompressionFormat.ZSTD)
         try:
@@ -181,7 +205,7 @@ class BagWriter(LogSink):
                 self._require_some()
             (folder / f"{folder.name}.mcap").replace(part)
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(outer, ignore_errors=True)
 
     def _require_some(self) -> None:
         if self._like is None:

@@ -12,7 +12,6 @@ road only costs memory; called a surface, grass becomes a wall. So what is in do
 Equations: docs/models.md §12.
 """
 
-import tomllib
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -26,6 +25,7 @@ from hedgerow import _core
 from hedgerow.base import arrays
 from hedgerow.base.parameters import NotNegative, Parameters, Positive
 from hedgerow.base.progress import Progress, counted, of_beams, one
+from hedgerow.base.settings_file import read_toml
 from hedgerow.errors import FileError
 from hedgerow.log import Log
 from hedgerow.models.steps import thinning
@@ -44,7 +44,7 @@ _BITS = 21  # per axis, three to a key; thinning refuses points that span more v
 
 def _read_defaults() -> dict[str, Any]:
     path = resources.files("hedgerow.models.steps") / "classifier_defaults.toml"
-    return tomllib.loads(path.read_text(encoding="utf-8"))["parameters"]
+    return read_toml(path, "file of classifier parameters")["parameters"]
 
 
 _SHIPPED = _read_defaults()
@@ -84,14 +84,10 @@ def read_classifier(path: str | Path) -> ClassifierParameters:
     Raises:
         FileError: missing, not TOML, or not such parameters; names the field.
     """
-    try:
-        values = tomllib.loads(Path(path).read_text(encoding="utf-8"))["parameters"]
-    except OSError as error:
-        raise FileError(f"{path}: cannot read ({error.strerror or error})") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, KeyError) as error:
-        problem = str(error).splitlines()[0]
-        raise FileError(f"{path}: no parameters of a classifier ({problem}); see hedgerow tune classifier") from None
-    return ClassifierParameters.parse_from(values, path, "parameters")
+    content = read_toml(Path(path), "file of classifier parameters")
+    if "parameters" not in content:
+        raise FileError(f"{path}: no parameters of a classifier ('parameters'); see hedgerow tune classifier")
+    return ClassifierParameters.parse_from(content["parameters"], path, "parameters")
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ larger than memory. A chunk is some whole sweeps.
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,8 @@ def chunks_of(source: "Log | LogSource | str | Path | LogChunks") -> LogChunks:
     if callable(source):
         return source
     file = source
+    if not hasattr(file, "iter_sweeps"):
+        raise InputError("source", f"expected a log, the path of one, or a function, found {type(file).__name__}")
     return lambda: _join(log for _, log in file.iter_sweeps())
 
 
@@ -70,7 +72,7 @@ def summarise(chunks: LogChunks) -> LogSummary:
     """
     n_beams = n_returns = 0
     first: Log | None = None
-    for log in chunks():
+    for log in _given(chunks):
         if first is None:
             first = log
         require_agreement([first, log], ("sensor", "min_range_m", "max_range_m", "map_origin_m"))
@@ -83,6 +85,17 @@ def summarise(chunks: LogChunks) -> LogSummary:
     if n_returns < n_beams and not np.isfinite(first.max_range_m):
         raise InputError("log", "has missing returns but no max_range_m; say within what range nothing came back")
     return LogSummary(n_beams, n_returns, first.min_range_m, first.max_range_m, first.sensor, first.map_origin_m)
+
+
+def _given(chunks: LogChunks) -> Iterator[Log]:
+    """Give the chunks, each checked to be a log: they may come from a function of the caller's."""
+    given = cast("object", chunks())
+    if not isinstance(given, Iterable):
+        raise InputError("source", f"expected a function that gives logs, found one that gives {type(given).__name__}")
+    for log in cast("Iterable[object]", given):
+        if not isinstance(log, Log):
+            raise InputError("source", f"expected a function that gives logs, found {type(log).__name__} in it")
+        yield log
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from hedgerow.base.arrays import Array
 from hedgerow.base.progress import StepProgress
 from hedgerow.errors import InputError
+from hedgerow.scenes.file.budget import Budget
 from hedgerow.scenes.file.cover import GroundCover, Grow, cover, grow_patch, merge_patch
 from hedgerow.scenes.file.placeables import Appearance, Placeable, PlaceableWorld, make_placeable, named_rng
 from hedgerow.scenes.file.read import Source
 from hedgerow.scenes.file.references import all_labels, all_materials, check_patch_rules
 from hedgerow.scenes.file.scatter import Region, draw_places, random_transforms
-from hedgerow.scenes.file.schema import ObjectSpec, ScatterSpec, SceneFile, WallSpec
+from hedgerow.scenes.file.schema import MeshSpec, ObjectSpec, PlantSpec, ScatterSpec, SceneFile, WallSpec
 from hedgerow.scenes.mesh import Mesh, MeshPart, count_triangles, join_meshes, join_parts
 from hedgerow.scenes.plants import PLANTS
 from hedgerow.scenes.plants.grass import PatchParameters
@@ -58,6 +59,7 @@ class Builder:
         self._appearance = Appearance(all_materials(file), all_labels(file), wavelength_nm)
         self._placeables: dict[str, Placeable] = {}
         self._feet: dict[str, Array] = {}  # (N, 2) of what each object and rule has placed
+        self._budget = Budget()
 
     def build(self) -> Built:
         """Build the scene.
@@ -71,18 +73,30 @@ class Builder:
         middle = np.rint([(low_x + high_x) / 2, (low_y + high_y) / 2, float(terrain.z_m.mean())])
         self._built = Built(Scene(middle), terrain, trail)
         grass = {name: self._grass(rule) is not None for name, rule in file.scatter.items()}
-        merged = {name: grass[name] or self._is_dense(rule) for name, rule in file.scatter.items()}
+        merged = {name: grass[name] or self._is_dense(name) for name in file.scatter}
         check_patch_rules(file, self._source, merged, grass)
+        self._count_objects()
         total = 1 + len(file.walls) + len(file.objects) + len(file.scatter)
         for part in terrain.parts():
             self._appearance.add(self._built.scene, part)
-        steps = [(self._add_wall, name) for name in file.walls] + [(self._add_object, name) for name in file.objects]
-        steps += [(self._cover if merged[name] else self._scatter, name) for name in file.scatter]
-        for done, (step, name) in enumerate(steps, start=1):
+        steps = [(self._add_wall, "walls", name) for name in file.walls]
+        steps += [(self._add_object, "objects", name) for name in file.objects]
+        steps += [(self._cover if merged[name] else self._scatter, "scatter", name) for name in file.scatter]
+        for done, (step, table, name) in enumerate(steps, start=1):
             self._report("building the scene", done, total)
-            step(name)
+            try:
+                step(name)
+            except InputError as error:
+                raise self._source.error((table, name, error.field), error.said) from None
         self._report("building the scene", total, total)
         return self._built
+
+    def _count_objects(self) -> None:
+        for name, spec in self._file.objects.items():
+            try:
+                self._budget.take_copies(1 if spec.repeat is None else spec.repeat.count, "repeat")
+            except InputError as error:
+                raise self._source.error(("objects", name, error.field), error.said) from None
 
     def _grass(self, rule: ScatterSpec) -> PatchParameters | None:
         """Parameters of the rule's plant if that is a grass, which fills a patch by itself."""
@@ -90,23 +104,33 @@ class Builder:
         parameters = None if plant is None else PLANTS[plant.kind].parameters(**plant.parameters)
         return parameters if isinstance(parameters, PatchParameters) else None
 
-    def _is_dense(self, rule: ScatterSpec) -> bool:
+    def _is_dense(self, name: str) -> bool:
+        rule = self._file.scatter[name]
         if rule.what in self._file.worlds or (rule.density_per_m2 or 0) < MERGED_FROM_PER_M2:
             return False
-        return max(count_triangles(parts) for parts in self._placeable(rule.what).parts) <= LIGHT_TRIANGLES
+        try:
+            return self._most_triangles(rule) <= LIGHT_TRIANGLES
+        except InputError as error:
+            raise self._source.error(("scatter", name, error.field), error.said) from None
+
+    def _most_triangles(self, rule: ScatterSpec) -> int:
+        return max(count_triangles(parts) for parts in self._placeable(rule.what).parts)
 
     def _placeable(self, name: str) -> Placeable:
         if name not in self._placeables:
             spec = self._file.placeables()[name]
+            if isinstance(spec, PlantSpec):
+                grown = PLANTS[spec.kind].parameters(**spec.parameters)
+                self._budget.take_triangles(spec.variants * grown.n_triangles, "what")
             self._placeables[name] = make_placeable(name, spec, self._source, self._appearance, self._seed)
+            if isinstance(spec, MeshSpec):
+                self._budget.take_triangles(self._placeables[name].n_triangles, "what")
         return self._placeables[name]
 
     def _add_wall(self, name: str) -> None:
         spec = self._file.walls[name]
-        try:
-            mesh = wall_mesh(spec, self._built.terrain)
-        except InputError as error:
-            raise self._source.error(("walls", name, error.field), error.said) from None
+        mesh = wall_mesh(spec, self._built.terrain)
+        self._budget.take_triangles(len(mesh.triangles), "path_m")
         self._appearance.add(self._built.scene, MeshPart(mesh, spec.material, spec.label), spec.permeability)
 
     def _add_object(self, name: str) -> None:
@@ -142,6 +166,8 @@ class Builder:
 
     def _scatter(self, name: str) -> None:
         region, rng = self._region(name), named_rng(self._seed, name)
+        expected = (region.rule.density_per_m2 or 0.0) * region.box_area_m2
+        self._budget.take_copies(region.rule.count or expected, "density_per_m2")
         xy = draw_places(region, rng, lambda field, said: self._source.error(("scatter", name, field), said))
         feet = np.column_stack([xy, self._built.terrain.height_m(*xy.T)])
         placeable, places = self._placeable(region.rule.what), random_transforms(feet, region.rule, rng)
@@ -154,10 +180,11 @@ class Builder:
         rule, plant = region.rule, self._file.plants.get(region.rule.what)
         density = rule.density_per_m2 or (rule.count or 0) / max(region.box_area_m2, 1e-9)
         parameters = self._grass(rule)
-        grow = self._grow_merged(rule, density)
         if parameters is not None and plant is not None:
-            grow = _grow_grass(PLANTS[plant.kind], parameters, density)
-        covered = cover(region, density, 3 if plant is None else plant.variants, grow, rng)
+            grow, n_triangles = _grow_grass(PLANTS[plant.kind], parameters, density), parameters.triangles_per_stem
+        else:
+            grow, n_triangles = self._grow_merged(rule, density), self._most_triangles(rule)
+        covered = cover(region, density, 3 if plant is None else plant.variants, grow, rng, self._budget, n_triangles)
         self._add_cover(covered, self._placeable(rule.what).permeability if parameters is None else 0.0)
         self._feet[name] = np.zeros((0, 2))
         self._built.n_copies[name] = covered.n_plants

@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.base.arrays import Array
+from hedgerow.scenes.file.budget import Budget, require_few_squares
 from hedgerow.scenes.file.scatter import Region, random_transforms
 from hedgerow.scenes.file.schema import ScatterSpec
-from hedgerow.scenes.mesh import Mesh, MeshPart, join_meshes
+from hedgerow.scenes.mesh import Mesh, MeshPart, count_triangles, join_meshes
 from hedgerow.scenes.plants.grass import PatchParameters
 from hedgerow.scenes.plants.plant import Plant
 from hedgerow.scenes.terrain import Terrain
@@ -137,6 +138,9 @@ SMALLEST_M = 1.25
 MOST_PLANTS = 60_000
 """Per patch: denser plants get smaller patches, so that a few variants do not fill the memory."""
 
+MOST_CELLS = 1000
+"""Cells of the terrain along the side of a patch: of finer ground, smaller patches are fitted to it."""
+
 
 @dataclass
 class GroundCover:
@@ -152,7 +156,15 @@ class GroundCover:
     """Largest distance between a placed patch's foot and the ground, at the ground's grid lines [m]."""
 
 
-def cover(region: Region, density_per_m2: float, variants: int, grow: Grow, rng: np.random.Generator) -> GroundCover:
+def cover(
+    region: Region,
+    density_per_m2: float,
+    variants: int,
+    grow: Grow,
+    rng: np.random.Generator,
+    budget: Budget | None = None,
+    plant_triangles: int = 1,
+) -> GroundCover:
     """Cover a region.
 
     Args:
@@ -161,13 +173,20 @@ def cover(region: Region, density_per_m2: float, variants: int, grow: Grow, rng:
         variants: different patches of each size.
         grow: makes patches.
         rng: decides which patch goes where.
+        budget: what the scene may still spend. Default: as if it had nothing else.
+        plant_triangles: triangles of one plant.
+
+    Raises:
+        InputError: it would take too many patches, or too many plants cut out of patches; names the field.
     """
-    done = GroundCover()
+    done, budget = GroundCover(), budget or Budget()
     for squares in _squares(region, density_per_m2):
         whole = squares.is_whole
         if not (whole | squares.is_cut).any():
             continue
-        patches = [grow(squares.side_m, rng) for _ in range(variants * (4 if squares.is_last else 1))]
+        n_patches = variants * (4 if squares.is_last else 1)
+        budget.take_triangles(n_patches * density_per_m2 * squares.side_m**2 * plant_triangles, "density_per_m2")
+        patches = [grow(squares.side_m, rng) for _ in range(n_patches)]
         which, turn = rng.integers(0, len(patches), len(whole)), rng.integers(0, 4, len(whole))
         for k, patch in enumerate(patches):
             chosen = whole & (which == k)
@@ -177,6 +196,9 @@ def cover(region: Region, density_per_m2: float, variants: int, grow: Grow, rng:
                 done.n_plants += len(patch.foot_m) * int(chosen.sum())
         done.largest_gap_m = max(done.largest_gap_m, float(squares.gap_m[whole].max(initial=0)))
         cut = np.flatnonzero(squares.is_cut)
+        budget.take_copies(int(whole.sum()), "max_gap_m")
+        n_triangles = np.array([count_triangles(patch.parts) for patch in patches])
+        budget.take_triangles(float(n_triangles[which[cut]].sum()), "max_gap_m")
         parts, n_plants = _cut_out([patches[int(k)] for k in which[cut]], squares.middle_m[cut], turn[cut], region)
         done.cut_parts += parts
         done.n_plants += n_plants
@@ -205,13 +227,18 @@ def _squares(region: Region, density_per_m2: float) -> Iterator[_Squares]:
     side = LARGEST_M
     while density_per_m2 * side**2 > MOST_PLANTS and side > SMALLEST_M:
         side /= 2
+    # A terrain of very fine cells is looked at in small squares: they hold fewer of its points.
+    while side / min(region.terrain.spacing_m) > MOST_CELLS and side > SMALLEST_M:
+        side /= 2
     low_x, low_y, high_x, high_y = region.box_m
+    require_few_squares(max(0.0, high_x - low_x) / side * max(0.0, high_y - low_y) / side)
     # Tolerance: 300 m are 30 squares even if the last digit says 300.0000001.
     x, y = (np.arange(low + side / 2, high + side / 2 - 1e-6, side) for low, high in ((low_x, high_x), (low_y, high_y)))
     middle = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
     while True:
         is_last = side / 2 < SMALLEST_M
         middle = middle[~region.misses(middle, side / 2)]
+        require_few_squares(len(middle))
         if len(middle) == 0:
             return
         plane, gap, slope_fits = _on_ground(region, middle, side)

@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Placeables: the plants, mesh files, shapes and learned worlds of a scene file, made ready to be placed many times.
 
-Each variant is made once, as a scene of its own that all its copies share. Mesh files (OBJ, PLY, STL, GLB) are read by
-trimesh; a mesh that a GLB places several times is kept once, with its places.
+Each variant is made once, as a scene of its own that all its copies share.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +15,7 @@ from hedgerow.base.arrays import Array
 from hedgerow.base.labels import Label
 from hedgerow.errors import FileError
 from hedgerow.scenes import mesh as shapes
+from hedgerow.scenes.file.mesh_file import PlacedPart, read_mesh
 from hedgerow.scenes.file.read import Source
 from hedgerow.scenes.file.schema import (
     BoxSpec,
@@ -34,17 +32,6 @@ from hedgerow.scenes.mesh import Mesh, MeshPart
 from hedgerow.scenes.plants import PLANTS
 from hedgerow.world.load import load_world
 from hedgerow.world.scene import Scene
-
-_Y_UP = np.array([[1.0, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
-"""Turns y up into z up."""
-
-
-class PlacedPart(NamedTuple):
-    """A mesh part and where it stands within its placeable."""
-
-    part: MeshPart
-    places: Array
-    """(M, 4, 4) transforms to the placeable's frame; they may scale."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +78,11 @@ class Placeable:
     def scenes(self) -> list[Scene]:
         """One scene for each variant; what a mesh file places several times is placed, not copied."""
         return [self._make_scene(variant) for variant in self._variants]
+
+    @property
+    def n_triangles(self) -> int:
+        """Different triangles of all variants."""
+        return sum(len(part.mesh.triangles) for variant in self._variants for part, _ in variant)
 
     @cached_property
     def parts(self) -> list[tuple[MeshPart, ...]]:
@@ -182,62 +174,6 @@ def _placeable_world(name: str, spec: WorldSpec, source: Source, appearance: App
     moved = Scene()
     moved.place(scene, pivot)
     return PlaceableWorld(moved, appearance, counts.get("gaussians", 0))
-
-
-def read_mesh(path: Path, spec: MeshSpec) -> list[PlacedPart]:
-    """Read a mesh file.
-
-    Args:
-        path: the file.
-        spec: units, axes, materials and labels.
-
-    Returns:
-        Its meshes, each once, with their places: z up, metres.
-
-    Raises:
-        FileError: damaged, or without triangles.
-    """
-    import trimesh
-
-    try:
-        scene: Any = trimesh.load_scene(path, process=False)  # pyright: ignore[reportUnknownMemberType]  # its **kwargs
-    except Exception as error:  # trimesh's readers raise whatever their formats meet
-        raise FileError(f"{path}: cannot be read as a mesh: {' '.join(str(error).split())}") from error
-    up = spec.up or ("y" if path.suffix.lower() == ".glb" else "z")
-    to_frame = np.diag([spec.scale, spec.scale, spec.scale, 1.0]) @ (_Y_UP if up == "y" else np.eye(4))
-    places: dict[str, list[Array]] = {}
-    for node in sorted(scene.graph.nodes_geometry):  # trimesh's own order changes from run to run
-        transform, name = scene.graph[node]
-        places.setdefault(name, []).append(to_frame @ np.asarray(transform, dtype=np.float64))
-    parts = [
-        PlacedPart(_mesh_part(scene.geometry[name], name, spec), np.array(places[name]))
-        for name in sorted(places)
-        if len(getattr(scene.geometry[name], "faces", ()))
-    ]
-    if not parts:
-        raise FileError(f"{path}: has no triangles")
-    _require_names(path, spec, [scene.geometry[name] for name in places], list(places))
-    return parts
-
-
-def _mesh_part(geometry: Any, name: str, spec: MeshSpec) -> MeshPart:
-    mesh = Mesh(np.asarray(geometry.vertices, dtype=np.float64), np.asarray(geometry.faces, dtype=np.int64))
-    for known in (name, _material(geometry)):
-        if known in spec.by_name:
-            part = spec.by_name[known]
-            return MeshPart(mesh, part.material or spec.material, part.label or spec.label)
-    return MeshPart(mesh, spec.material, spec.label)
-
-
-def _material(geometry: Any) -> str:
-    return str(getattr(getattr(geometry.visual, "material", None), "name", None) or "")
-
-
-def _require_names(path: Path, spec: MeshSpec, geometries: list[Any], names: list[str]) -> None:
-    known = {*names, *(_material(geometry) for geometry in geometries)} - {""}
-    for name in spec.by_name:
-        if name not in known:
-            raise FileError(f"{path}: by_name: no mesh or material '{name}'; it has {', '.join(sorted(known))}")
 
 
 def solid_mesh(spec: BoxSpec | CylinderSpec | PanelSpec | EllipsoidSpec) -> Mesh:

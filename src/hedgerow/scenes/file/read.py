@@ -8,7 +8,6 @@ keep lines, so `toml_lines` looks up keys and table headings once more in a text
 import copy
 import difflib
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import resources
@@ -16,6 +15,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from hedgerow.base.settings_file import parse_toml, read_settings_text
 from hedgerow.errors import FileError, InputError, Location, ParameterError, dotted
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def toml_lines(text: str) -> Lines:
     table: tuple[int | str, ...] = ()
     counts: dict[tuple[int | str, ...], int] = {}
     nesting = _Nesting()
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         if not nesting.is_inside:
             if heading := _HEADING.match(line):
                 table = _heading(heading, counts)
@@ -193,7 +193,7 @@ def _shipped() -> Traversable:
 
 def _find(name_or_path: str | Path) -> Traversable:
     path = Path(name_or_path)
-    if path.suffix.lower() in SUFFIXES or path.exists():
+    if path.suffix.lower() in SUFFIXES or _is_there(path):
         if path.suffix.lower() not in SUFFIXES:
             raise FileError(f"{path}: no scene file; expected the suffix .toml")
         if path.suffix.lower() != ".toml":
@@ -209,17 +209,16 @@ def _find(name_or_path: str | Path) -> Traversable:
     return _shipped() / f"{name_or_path}.toml"
 
 
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a name too long for the system
+        return False
+
+
 def _parse(path: Traversable) -> tuple[dict[str, Any], Lines]:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise FileError(f"{path}: no such scene file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileError(f"{path}: cannot be read as a scene file: {error}") from None
-    try:
-        return tomllib.loads(text), toml_lines(text)
-    except tomllib.TOMLDecodeError as error:
-        raise FileError(f"{path}: not valid TOML: {error}") from None
+    text = read_settings_text(path, "scene file")
+    return parse_toml(text, path), toml_lines(text)
 
 
 def _full_path(content: dict[str, Any], name: str) -> str:

@@ -3,13 +3,13 @@
 
 import difflib
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from hedgerow.base.labels import LABELS, Label
 from hedgerow.errors import Location, ParameterError
 from hedgerow.scenes.file.read import Source
 from hedgerow.scenes.file.schema import SceneFile
 from hedgerow.scenes.materials import Material, materials
-from hedgerow.world import is_world
 
 MESH_SUFFIXES = (".obj", ".ply", ".stl", ".glb")
 
@@ -93,18 +93,26 @@ def _check_surfaces(file: SceneFile, source: Source) -> None:
         check(("walls", name), wall.material, wall.label)
 
 
+def _is_there(path: Path) -> bool:
+    """Tell whether a file is there; a name too long for the system is not."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
 def _check_files(file: SceneFile, source: Source) -> None:
     for name, mesh in file.meshes.items():
         path, place = source.beside(mesh.file), ("meshes", name, "file")
         if path.suffix.lower() not in MESH_SUFFIXES:
             raise source.error(place, f"'{mesh.file}' is no mesh; expected {', '.join(MESH_SUFFIXES)}")
-        if not path.is_file():
+        if not _is_there(path):
             raise source.error(place, f"there is no file {path}")
     for name, world in file.worlds.items():
         path = source.beside(world.file)
-        if not is_world(path):
+        if not _is_there(path / "world.toml"):
             raise source.error(("worlds", name, "file"), f"{path} is no world; expected a folder with a world.toml")
-    if file.terrain.file is not None and not source.beside(file.terrain.file).is_file():
+    if file.terrain.file is not None and not _is_there(source.beside(file.terrain.file)):
         raise source.error(("terrain", "file"), f"there is no file {source.beside(file.terrain.file)}")
 
 

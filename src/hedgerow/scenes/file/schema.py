@@ -6,23 +6,42 @@ and stay with it when something else is added to the file.
 """
 
 from itertools import pairwise
+from math import hypot
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from hedgerow.base.parameters import Finite, NotNegative, Positive, Share, StrictParameters
+from hedgerow.base.parameters import Degrees, Extent, Factor, Length, Place, Share, StrictParameters
 from hedgerow.errors import InputError, ParameterError
 from hedgerow.scenes.materials import Material
 
-Point = Annotated[list[Finite], Field(min_length=2, max_length=2)]
+MAX_LINE_M = 100_000.0
+"""Longest trail, wall or drive: one has points every 0.25 m."""
+MAX_COPIES = 10_000_000
+"""Most copies placed one by one, of all objects and rules; each takes about half a kilobyte."""
+
+
+def _require_short(path_m: list[list[float]]) -> list[list[float]]:
+    length_m = sum(hypot(b[0] - a[0], b[1] - a[1]) for a, b in pairwise(path_m))
+    if length_m > MAX_LINE_M:
+        raise ValueError(f"is {length_m / 1000:,.0f} km long; expected at most {MAX_LINE_M / 1000:g} km")
+    return path_m
+
+
+def _require_apart(name: str, path_m: list[list[float]]) -> None:
+    if any(hypot(b[0] - a[0], b[1] - a[1]) < 1e-6 for a, b in pairwise(path_m)):
+        raise InputError(name, "a corner comes twice in a row")
+
+
+Point = Annotated[list[Place], Field(min_length=2, max_length=2)]
 """x and y, map frame [m]."""
-Size = Annotated[list[Positive], Field(min_length=2, max_length=2)]
+Size = Annotated[list[Length], Field(min_length=2, max_length=2)]
 """Extent in x and y [m]."""
-Path = Annotated[list[Point], Field(min_length=2)]
+Path = Annotated[list[Point], Field(min_length=2, max_length=10_000), AfterValidator(_require_short)]
 """Corners of a line."""
-Triple = Annotated[list[Finite], Field(min_length=3, max_length=3)]
+Triple = Annotated[list[Place], Field(min_length=3, max_length=3)]
 """x, y and z, map frame [m]."""
-Span = Annotated[list[Finite], Field(min_length=2, max_length=2)]
+Span = Annotated[list[Place], Field(min_length=2, max_length=2)]
 """Least and largest value."""
 
 # The ground: [terrain] and [trail].
@@ -37,25 +56,25 @@ class TerrainSpec(StrictParameters):
     """Extent in x and y, around middle_m; needed unless kind is raster, which has its own."""
     middle_m: Point = Field(default_factory=lambda: [0.0, 0.0])
     """x and y of the middle. Default: 0, 0, but a raster stays where its file says."""
-    height_m: Finite = 0.0
+    height_m: Place = 0.0
     """Height of flat ground; added to the heights of noise and raster."""
-    spacing_m: Positive = 0.5
+    spacing_m: Annotated[float, Field(ge=0.001, le=1e6, allow_inf_nan=False)] = 0.5
     """Grid spacing of noise, and of flat ground that has a trail; without one, flat ground is two triangles."""
-    relief_m: NotNegative = 2.0
+    relief_m: Extent = 2.0
     """Noise: height of the highest point above the lowest."""
-    wavelength_m: Positive = 30.0
+    wavelength_m: Annotated[float, Field(ge=0.001, le=1e6, allow_inf_nan=False)] = 30.0
     """Noise: spacing of the largest hills."""
     octaves: int = Field(default=5, ge=1, le=16)
     """Noise: number of wavelengths, each half the one before."""
     roughness: Annotated[float, Field(ge=0, le=1)] = 0.45
     """Noise: amplitude of each wavelength as a share of the one before."""
-    seed: int | None = Field(default=None, ge=0)
+    seed: int | None = Field(default=None, ge=0, lt=1 << 63)
     """Noise: seed of the hills. Default: the seed of the scene."""
     file: str | None = None
     """Raster: path of the file, relative to the scene file."""
-    metres_per_pixel: Positive | None = None
+    metres_per_pixel: Annotated[float, Field(ge=0.001, le=100_000, allow_inf_nan=False)] | None = None
     """Raster: size of a pixel, for files that do not say it; a GeoTIFF does."""
-    height_range_m: Annotated[list[Finite], Field(min_length=2, max_length=2)] | None = None
+    height_range_m: Span | None = None
     """Raster: heights of black and of white in a PNG."""
     material: str = "soil"
     """Name in the table of materials."""
@@ -80,22 +99,27 @@ class TrailSpec(StrictParameters):
     """Corners of its middle line, x and y each."""
     smooth: bool = True
     """Whether the line is a smooth curve through the corners; else it is straight between them."""
-    width_m: Positive = 3.0
+    width_m: Length = 3.0
     """Width of the driven part."""
-    shoulder_m: NotNegative = 1.0
+    shoulder_m: Extent = 1.0
     """Width of a strip on each side in which the ground blends back to what it was."""
-    sunk_m: Finite = 0.0
+    sunk_m: Place = 0.0
     """Depth of the trail below the ground; below 0 it is raised."""
-    rut_depth_m: NotNegative = 0.0
+    rut_depth_m: Extent = 0.0
     """Depth of two wheel ruts; 0 is none."""
-    rut_width_m: Positive = 0.4
+    rut_width_m: Length = 0.4
     """Width of a rut."""
-    rut_gauge_m: Positive = 1.6
+    rut_gauge_m: Length = 1.6
     """Distance between the middles of the two ruts."""
     material: str = "gravel"
     """Name in the table of materials."""
     label: str = "trail"
     """Semantic class."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        _require_apart("path_m", self.path_m)
+        return self
 
 
 # What can be placed: [plants.*], [meshes.*], [shapes.*] and [worlds.*]; and [walls.*], which have their place.
@@ -132,7 +156,7 @@ class MeshSpec(StrictParameters):
     """Semantic class of all parts that by_name does not mention."""
     by_name: dict[str, PartSpec] = Field(default_factory=dict[str, PartSpec])
     """Material and label of single parts, by the name that the part or its material has in the mesh file."""
-    scale: Positive = 1.0
+    scale: Factor = 1.0
     """Metres per unit of the file."""
     up: Literal["y", "z"] | None = None
     """Which axis of the file is up. Default: y for GLB, as its standard says, z for the others."""
@@ -145,7 +169,7 @@ class BoxSpec(StrictParameters):
 
     kind: Literal["box"]
     """Which shape."""
-    size_m: Annotated[list[Positive], Field(min_length=3, max_length=3)]
+    size_m: Annotated[list[Length], Field(min_length=3, max_length=3)]
     """Extent in x, y and z."""
     material: str = "plain"
     """Name in the table of materials."""
@@ -160,11 +184,11 @@ class CylinderSpec(StrictParameters):
 
     kind: Literal["cylinder"]
     """Which shape."""
-    height_m: Positive
+    height_m: Length
     """Height; length if it lies."""
-    radius_m: Positive
+    radius_m: Length
     """Radius at the foot."""
-    top_radius_m: Positive | None = None
+    top_radius_m: Length | None = None
     """Radius at the top. Default: the same as radius_m."""
     sides: int = Field(default=24, ge=3, le=1000)
     """Number of faces around it."""
@@ -183,9 +207,9 @@ class PanelSpec(StrictParameters):
 
     kind: Literal["panel"]
     """Which shape."""
-    width_m: Positive
+    width_m: Length
     """Extent in y."""
-    height_m: Positive
+    height_m: Length
     """Extent in z."""
     material: str = "plain"
     """Name in the table of materials."""
@@ -200,7 +224,7 @@ class EllipsoidSpec(StrictParameters):
 
     kind: Literal["ellipsoid"]
     """Which shape."""
-    size_m: Annotated[list[Positive], Field(min_length=3, max_length=3)]
+    size_m: Annotated[list[Length], Field(min_length=3, max_length=3)]
     """Extent in x, y and z."""
     sides: int = Field(default=24, ge=4, le=1000)
     """Number of faces around it; half as many from pole to pole."""
@@ -231,9 +255,9 @@ class WallSpec(StrictParameters):
     """Corners of its middle line."""
     closed: bool = False
     """Whether the last corner is joined to the first."""
-    height_m: Positive
+    height_m: Length
     """Height above the ground."""
-    thickness_m: NotNegative = 0.0
+    thickness_m: Extent = 0.0
     """Thickness; 0 is a single sheet, such as a wire fence."""
     permeability: Share = 0.0
     """Share of beams that pass each sheet: above 0 for a chain-link fence."""
@@ -247,8 +271,7 @@ class WallSpec(StrictParameters):
         if self.closed and len(self.path_m) < 3:
             raise InputError("path_m", f"{len(self.path_m)} corners; a closed wall has at least 3")
         corners = [*self.path_m, self.path_m[0]] if self.closed else self.path_m
-        if any(a == b for a, b in pairwise(corners)):
-            raise InputError("path_m", "a corner comes twice in a row")
+        _require_apart("path_m", corners)
         return self
 
 
@@ -260,7 +283,7 @@ class RepeatSpec(StrictParameters):
 
     count: int = Field(ge=1, le=1_000_000)
     """Number of copies, the first included."""
-    step_m: Annotated[list[Finite], Field(min_length=2, max_length=3)]
+    step_m: Annotated[list[Place], Field(min_length=2, max_length=3)]
     """Step from one copy to the next: x and y, or x, y and z."""
 
 
@@ -269,17 +292,17 @@ class ObjectSpec(StrictParameters):
 
     what: str
     """Name of a plant, mesh, shape or world of this file."""
-    at_m: Annotated[list[Finite], Field(min_length=2, max_length=3)]
+    at_m: Annotated[list[Place], Field(min_length=2, max_length=3)]
     """Where it stands: x and y on the ground, or x, y and z."""
-    yaw_deg: Finite = 0.0
+    yaw_deg: Degrees = 0.0
     """Rotation about the vertical, counter-clockwise."""
-    pitch_deg: Finite = 0.0
+    pitch_deg: Degrees = 0.0
     """Rotation about its y axis, before yaw_deg: 90 lays it down along x."""
-    scale: Positive = 1.0
+    scale: Factor = 1.0
     """Factor of its size."""
     repeat: RepeatSpec | None = None
     """Copies in a row. Default: a single one."""
-    variant: int | None = Field(default=None, ge=0)
+    variant: int | None = Field(default=None, ge=0, le=1000)
     """Which variant of a plant, from 0. Default: copies take the variants in turn."""
 
 
@@ -288,31 +311,31 @@ class ScatterSpec(StrictParameters):
 
     what: str
     """Name of a plant, mesh, shape or world of this file."""
-    density_per_m2: Positive | None = None
+    density_per_m2: Annotated[float, Field(gt=0, le=100_000, allow_inf_nan=False)] | None = None
     """Mean number of copies (for a grass: blades) per square metre of allowed ground; give this or count."""
-    count: int | None = Field(default=None, ge=1, le=50_000_000)
+    count: int | None = Field(default=None, ge=1, le=MAX_COPIES)
     """Number of copies; give this or density_per_m2."""
-    box_m: Annotated[list[Finite], Field(min_length=4, max_length=4)] | None = None
+    box_m: Annotated[list[Place], Field(min_length=4, max_length=4)] | None = None
     """Only inside this box: least x, least y, largest x, largest y."""
-    polygon_m: Annotated[list[Point], Field(min_length=3)] | None = None
+    polygon_m: Annotated[list[Point], Field(min_length=3, max_length=1000)] | None = None
     """Only inside this polygon, given by its corners."""
     slope_deg: Span | None = None
     """Only where the slope of the ground is between these two angles."""
     trail_distance_m: Span | None = None
     """Only where the distance to the middle line of the trail is between these two."""
-    away_from: dict[str, NotNegative] = Field(default_factory=dict[str, NotNegative])
+    away_from: dict[str, Extent] = Field(default_factory=dict[str, Extent])
     """Least distance to what other objects and rules have placed, by their name; they stand earlier in the file."""
-    spacing_m: NotNegative = 0.0
+    spacing_m: Extent = 0.0
     """Least distance between two copies."""
-    scale: Annotated[list[Positive], Field(min_length=2, max_length=2)] | None = None
+    scale: Annotated[list[Factor], Field(min_length=2, max_length=2)] | None = None
     """Factor of the size, uniform between these two. Default: 1."""
-    yaw_deg: Span = Field(default_factory=lambda: [0.0, 360.0])
+    yaw_deg: Annotated[list[Degrees], Field(min_length=2, max_length=2)] = Field(default_factory=lambda: [0.0, 360.0])
     """Rotation about the vertical, uniform between these two."""
-    tilt_deg: Annotated[float, Field(ge=0, le=90)] = 0.0
+    tilt_deg: Annotated[float, Field(ge=0, le=90, allow_inf_nan=False)] = 0.0
     """Largest tilt; copies lean to a random side by an angle uniform from 0 to this."""
-    sink_m: Finite = 0.0
+    sink_m: Place = 0.0
     """Depth of the foot below the ground."""
-    max_gap_m: Positive = 0.05
+    max_gap_m: Length = 0.05
     """Largest gap between ground and a patch of merged copies; where it is more, smaller patches are used."""
 
     @model_validator(mode="after")
@@ -338,11 +361,11 @@ class ArcSpec(StrictParameters):
 
     centre_m: Point
     """Middle of the circle."""
-    radius_m: Positive
+    radius_m: Length
     """Radius of the circle."""
-    from_deg: Finite = 0.0
+    from_deg: Degrees = 0.0
     """Bearing of the first pose from the middle, counter-clockwise from x."""
-    to_deg: Finite = 90.0
+    to_deg: Degrees = 90.0
     """Bearing of the last pose."""
     n_poses: int = Field(default=91, ge=2, le=100_000)
     """Number of poses, both ends included."""
@@ -359,21 +382,21 @@ class TrajectorySpec(StrictParameters):
     """Or drive round a point."""
     standing_m: Point | None = None
     """Or stand here."""
-    from_m: Annotated[float, Field(ge=0)] = 0.0
+    from_m: Extent = 0.0
     """Start this far along the line."""
-    to_m: Positive | None = None
+    to_m: Length | None = None
     """End this far along the line. Default: at its end."""
-    offset_m: Finite = 0.0
+    offset_m: Place = 0.0
     """Distance to the left of the line; below 0 to the right."""
     smooth: bool = True
     """Whether the line is a smooth curve through the waypoints; else it is straight between them."""
-    speed_mps: Positive = 5.0
+    speed_mps: Annotated[float, Field(ge=0.001, le=100_000, allow_inf_nan=False)] = 5.0
     """Speed of the drive."""
-    duration_s: Positive = 60.0
+    duration_s: Annotated[float, Field(ge=0.001, le=1e6, allow_inf_nan=False)] = 60.0
     """How long to stand."""
-    yaw_deg: Finite = 0.0
+    yaw_deg: Degrees = 0.0
     """Where to look while standing, counter-clockwise from x."""
-    height_m: Finite = 2.0
+    height_m: Place = 2.0
     """Height of the sensor above the ground, or in the map: see follow_terrain."""
     follow_terrain: bool = True
     """Whether height_m is above the ground; else it is a height in the map."""
@@ -387,6 +410,8 @@ class TrajectorySpec(StrictParameters):
         if len(given) != 1:
             found = " and ".join(given) or "none"
             raise InputError("waypoints_m", f"give one of waypoints_m, along_trail, arc and standing_m; found {found}")
+        if self.waypoints_m is not None and self.smooth:
+            _require_apart("waypoints_m", self.waypoints_m)
         if self.to_m is not None and self.to_m <= self.from_m:
             raise InputError("to_m", f"{self.to_m:g} is not beyond from_m, {self.from_m:g}")
         return self
@@ -420,7 +445,7 @@ class SceneFile(StrictParameters):
 
     about: str = ""
     """What the scene shows."""
-    seed: int = Field(default=0, ge=0)
+    seed: int = Field(default=0, ge=0, lt=1 << 63)
     """Seed of everything random: same seed, same scene."""
     sensor: str = "hdl-64e"
     """Sensor to fire if none is given."""

@@ -4,12 +4,12 @@
 import numpy as np
 from pydantic import Field
 
-from hedgerow.base.parameters import NotNegative, Share
+from hedgerow.base.parameters import Share
 from hedgerow.scenes.mesh import Mesh, MeshPart, join_meshes
 from hedgerow.scenes.plants.branching import GOLDEN_RAD, Branches, tubes, turn_away, unit
 from hedgerow.scenes.plants.grass import PatchParameters, truncated_normal
 from hedgerow.scenes.plants.leaves import arc_spines, scaled_to_area, strips
-from hedgerow.scenes.plants.plant import Angle, Metres, PerSquareMetre
+from hedgerow.scenes.plants.plant import Angle, LeafAreaIndex, Metres, PerSquareMetre
 
 
 class CerealParameters(PatchParameters):
@@ -33,10 +33,15 @@ class CerealParameters(PatchParameters):
     """Mean length of a leaf."""
     leaf_width_m: Metres = 0.011
     """Width of a leaf where it is widest."""
-    leaf_area_index: NotNegative | None = None
+    leaf_area_index: LeafAreaIndex | None = None
     """Leaf area (one side) per ground area; leaf widths are scaled to meet it. Default: leaf_width_m as it is."""
     spikelets: int = Field(default=14, ge=0, le=200)
     """Number of grains of an ear."""
+
+    @property
+    def triangles_per_stem(self) -> int:
+        """A tube of five segments, with ten for each leaf and four for each grain."""
+        return 30 + 10 * self.leaves + 4 * self.spikelets
 
 
 def make_cereal(parameters: CerealParameters, rng: np.random.Generator) -> tuple[MeshPart, ...]:

@@ -7,7 +7,6 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from hedgerow.base.arrays import Array
-from hedgerow.base.parameters import NotNegative
 from hedgerow.errors import InputError
 from hedgerow.scenes.mesh import MeshPart, join_meshes
 from hedgerow.scenes.plants import leaves
@@ -23,8 +22,11 @@ from hedgerow.scenes.plants.branching import (
     tubes,
     turn_away,
 )
-from hedgerow.scenes.plants.plant import MAX_STEMS, Metres
+from hedgerow.scenes.plants.plant import LeafAreaIndex, Metres, MetresOrNone
 from hedgerow.scenes.plants.woody import WoodyParameters, children, trunk
+
+SHOOT_SPACING_M = 0.045
+"""Distance between the side shoots of a branch."""
 
 
 class ConiferParameters(WoodyParameters):
@@ -34,11 +36,11 @@ class ConiferParameters(WoodyParameters):
     """Height from the ground to the top."""
     crown_diameter_m: Metres = 4.0
     """Width of the crown where it is widest."""
-    crown_base_m: NotNegative = 0.8
+    crown_base_m: MetresOrNone = 0.8
     """Height of the lowest branches."""
     crown_shape: CrownShape = "cone"
     """Outline of the crown."""
-    leaf_area_index: NotNegative = 6.0
+    leaf_area_index: LeafAreaIndex = 6.0
     """Needle area (one side) per ground area under the crown."""
     stem_diameter_m: Metres = 0.18
     """Diameter of the trunk at breast height (1.3 m)."""
@@ -46,7 +48,7 @@ class ConiferParameters(WoodyParameters):
     """Height from one whorl of branches to the next: a year's growth."""
     whorl_branches: int = Field(default=7, ge=2, le=30)
     """Number of branches in a whorl."""
-    droop: Annotated[float, Field(ge=-1, le=1)] = 0.35
+    droop: Annotated[float, Field(ge=-1, le=1, allow_inf_nan=False)] = 0.35
     """How much old branches hang down: 0 is level, 1 is steep; below 0 they rise, as those of a pine."""
     needle_length_m: Metres = 0.06
     """Length of a bundle of needles; each bundle is one triangle."""
@@ -57,10 +59,20 @@ class ConiferParameters(WoodyParameters):
     def _check_needles(self) -> Self:
         if self.whorl_spacing_m > 0.5 * (self.height_m - self.crown_base_m):
             raise InputError("whorl_spacing_m", f"{self.whorl_spacing_m:g} is more than half the depth of the crown")
-        n = self.foliage_m2 * self.detail / (self.needle_length_m * self.needle_width_m / 2)
-        if n > MAX_STEMS:
-            raise InputError("needle_length_m", f"gives {n:.3g} needles; expected at most {MAX_STEMS:,}")
+        fine = self._n_branches * self.crown_diameter_m > self.foliage_m2 / self.needle_length_m
+        self.require_few(*(("whorl_spacing_m", "shoots") if fine else ("needle_length_m", "needles")))
         return self
+
+    @property
+    def n_triangles(self) -> float:
+        """One for each bundle of needles, 18 for each shoot and 48 for each branch."""
+        needles = self.foliage_m2 * self.detail / (self.needle_length_m * self.needle_width_m / 2)
+        shoots = self._n_branches * self.crown_diameter_m / 2 / SHOOT_SPACING_M * min(self.detail, 1.0) ** 0.5
+        return needles + 18 * shoots + 48 * self._n_branches
+
+    @property
+    def _n_branches(self) -> float:
+        return self.whorl_branches * self.height_m / self.whorl_spacing_m
 
 
 def make_conifer(parameters: ConiferParameters, rng: np.random.Generator) -> tuple[MeshPart, ...]:
@@ -108,7 +120,7 @@ def _whorls(parameters: ConiferParameters, stem: Branches, crown: Crown, rng: np
 
 def _shoots(branches: Branches, detail: float, rng: np.random.Generator) -> Branches:
     """Side shoots to the left and the right of their branch, shorter towards its tip: a flat spray."""
-    n = max(50, round(branches.length_m.sum() / 0.045 * min(detail, 1.0) ** 0.5))
+    n = max(50, round(branches.length_m.sum() / SHOOT_SPACING_M * min(detail, 1.0) ** 0.5))
     which, along = children(branches, n, 0.06, rng)
     foot, heading, radius = branches.at(which, along)
     side = np.where(np.arange(n) % 2, 0.0, np.pi) + rng.normal(0, 0.35, n)

@@ -5,11 +5,10 @@ import numpy as np
 from pydantic import Field
 
 from hedgerow.base.arrays import Array
-from hedgerow.base.parameters import NotNegative
 from hedgerow.scenes.mesh import MeshPart, join_meshes
 from hedgerow.scenes.plants.branching import GOLDEN_RAD, Branches, across, tubes, unit
 from hedgerow.scenes.plants.leaves import arc_spines, scaled_to_area
-from hedgerow.scenes.plants.plant import Angle, Metres, PlantParameters
+from hedgerow.scenes.plants.plant import Angle, LeafArea, Metres, PlantParameters
 
 
 class FernParameters(PlantParameters):
@@ -25,8 +24,13 @@ class FernParameters(PlantParameters):
     """Number of leaflets on each side of a frond."""
     leaflet_m: Metres = 0.16
     """Length of the longest leaflets."""
-    leaf_area_m2: NotNegative | None = None
+    leaf_area_m2: LeafArea | None = None
     """Leaf area (one side) of the plant; leaflet widths are scaled to meet it. Default: 0.26 of their length."""
+
+    @property
+    def n_triangles(self) -> float:
+        """A tube of ten segments for each frond, and six for each leaflet."""
+        return float(self.fronds * (60 + 12 * self.leaflets))
 
 
 def make_fern(parameters: FernParameters, rng: np.random.Generator) -> tuple[MeshPart, ...]:

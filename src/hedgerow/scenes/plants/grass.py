@@ -11,11 +11,19 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from hedgerow.base.arrays import Array
-from hedgerow.base.parameters import NotNegative, Share
+from hedgerow.base.parameters import Share
 from hedgerow.errors import InputError
 from hedgerow.scenes.mesh import Mesh, MeshPart
 from hedgerow.scenes.plants.leaves import arc_spines, scaled_to_area
-from hedgerow.scenes.plants.plant import MAX_STEMS, Angle, Metres, PerSquareMetre, PlantParameters
+from hedgerow.scenes.plants.plant import (
+    MAX_TRIANGLES,
+    Angle,
+    LeafAreaIndex,
+    Metres,
+    MetresOrNone,
+    PerSquareMetre,
+    PlantParameters,
+)
 
 
 class PatchParameters(PlantParameters):
@@ -38,11 +46,22 @@ class PatchParameters(PlantParameters):
         """Area of the rectangle [m²]."""
         return self.size_m[0] * self.size_m[1]
 
+    @property
+    def triangles_per_stem(self) -> int:
+        """Triangles of one stem or blade, with all that grows on it."""
+        return 1
+
+    @property
+    def n_triangles(self) -> float:
+        """Triangles of the patch, on average."""
+        return self.density_per_m2 * self.area_m2 * self.triangles_per_stem
+
     @model_validator(mode="after")
     def _check(self) -> Self:
-        n = self.density_per_m2 * self.area_m2
-        if n > MAX_STEMS:
-            raise InputError("density_per_m2", f"gives {n:.3g} stems in one patch; expected at most {MAX_STEMS:,}")
+        n, each = self.density_per_m2 * self.area_m2, self.triangles_per_stem
+        if n * each > MAX_TRIANGLES:
+            said = f"gives {n:.3g} stems of {each} triangles each; expected at most {MAX_TRIANGLES:,} triangles"
+            raise InputError("density_per_m2", said)
         return self
 
     def feet_m(self, rng: np.random.Generator) -> Array:
@@ -62,6 +81,11 @@ class CylinderGrassParameters(PatchParameters):
     sides: int = Field(default=8, ge=3, le=64)
     """Number of faces of a stem, two triangles each."""
 
+    @property
+    def triangles_per_stem(self) -> int:
+        """Two for each face."""
+        return 2 * self.sides
+
 
 class BladeGrassParameters(PatchParameters):
     """Bent blades."""
@@ -80,14 +104,19 @@ class BladeGrassParameters(PatchParameters):
     """The angle of a tip is uniform between bend_deg minus this and bend_deg plus this."""
     tuft_blades: int = Field(default=6, ge=1, le=1000)
     """Mean number of blades in a tuft; 1 is no tufts."""
-    tuft_radius_m: NotNegative = 0.03
+    tuft_radius_m: MetresOrNone = 0.03
     """Standard deviation of the distance in x and y between a blade and the middle of its tuft."""
-    leaf_area_index: NotNegative | None = None
+    leaf_area_index: LeafAreaIndex | None = None
     """Leaf area (one side) per ground area; blade widths are scaled to meet it. Default: width_m as it is."""
     segments: int = Field(default=4, ge=1, le=64)
     """Number of segments along a blade, two triangles each."""
     folded: bool = False
     """Whether a blade is folded along its middle, as real ones are; takes twice the triangles."""
+
+    @property
+    def triangles_per_stem(self) -> int:
+        """Two for each segment, four if it is folded."""
+        return self.segments * (4 if self.folded else 2)
 
 
 def make_cylinder_grass(parameters: CylinderGrassParameters, rng: np.random.Generator) -> tuple[MeshPart, ...]:

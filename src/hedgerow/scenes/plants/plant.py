@@ -8,19 +8,44 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from hedgerow.base.parameters import Parameters
+from hedgerow.base.parameters import Extent, Length, Parameters
+from hedgerow.errors import InputError
 from hedgerow.scenes.mesh import MeshPart
 
-Metres = Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)]
+Metres = Annotated[Length, Field(le=1000)]
+MetresOrNone = Annotated[Extent, Field(le=1000)]
 PerSquareMetre = Annotated[float, Field(ge=0, le=100_000, allow_inf_nan=False)]
-Angle = Annotated[float, Field(ge=0, le=180)]
+Angle = Annotated[float, Field(ge=0, le=180, allow_inf_nan=False)]
+LeafArea = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
+"""Leaf area of a plant [m²]."""
+LeafAreaIndex = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
+"""Leaf area over ground area; the densest forests reach about 20."""
 
-MAX_STEMS = 20_000_000
-"""Most stems, blades or leaves of one plant or patch; about 8 GB of mesh."""
+MAX_TRIANGLES = 20_000_000
+"""Most triangles of one plant or patch; growing them takes about 4 GB."""
 
 
 class PlantParameters(Parameters):
     """Parameters of a kind of plant."""
+
+    @property
+    def n_triangles(self) -> float:
+        """About how many triangles the plant has, known before it is grown."""
+        return 0.0
+
+    def require_few(self, field: str, what: str) -> None:
+        """Refuse a plant of too many triangles.
+
+        Args:
+            field: which parameter to name, the one that most likely asks for them.
+            what: what most of them are.
+
+        Raises:
+            InputError: there are too many.
+        """
+        n = self.n_triangles
+        if n > MAX_TRIANGLES:
+            raise InputError(field, f"gives {n:.3g} triangles of {what}; expected at most {MAX_TRIANGLES:,}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@
 import numpy as np
 from pydantic import Field
 
-from hedgerow.base.parameters import NotNegative
 from hedgerow.scenes.mesh import MeshPart
 from hedgerow.scenes.plants.branching import (
     GOLDEN_RAD,
@@ -16,7 +15,7 @@ from hedgerow.scenes.plants.branching import (
     grow_branches,
 )
 from hedgerow.scenes.plants.leaves import LeafTriangles
-from hedgerow.scenes.plants.plant import Metres
+from hedgerow.scenes.plants.plant import LeafAreaIndex, Metres, MetresOrNone
 from hedgerow.scenes.plants.woody import LeafyParameters, add_leaves
 
 
@@ -27,11 +26,11 @@ class ShrubParameters(LeafyParameters):
     """Height from the ground to the top."""
     crown_diameter_m: Metres = 1.6
     """Width of the shrub where it is widest."""
-    crown_base_m: NotNegative = 0.0
+    crown_base_m: MetresOrNone = 0.0
     """Height of the lowest leaves; above 0 the stems below are bare."""
     crown_shape: CrownShape = "dome"
     """Outline of the leaves: dome is half an ellipsoid, round a whole one."""
-    leaf_area_index: NotNegative = 4.0
+    leaf_area_index: LeafAreaIndex = 4.0
     """Leaf area (one side) per ground area under the shrub."""
     leaf_length_m: Metres = 0.05
     """Length of a leaf."""

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from hedgerow.base.arrays import Array
-from hedgerow.base.parameters import NotNegative
 from hedgerow.errors import InputError
 from hedgerow.scenes.mesh import MeshPart, join_meshes
 from hedgerow.scenes.plants import leaves
@@ -24,7 +23,7 @@ from hedgerow.scenes.plants.branching import (
     turn_away,
 )
 from hedgerow.scenes.plants.leaves import LeafTriangles
-from hedgerow.scenes.plants.plant import MAX_STEMS, Metres, PlantParameters
+from hedgerow.scenes.plants.plant import LeafArea, LeafAreaIndex, Metres, MetresOrNone, PlantParameters
 
 BREAST_M = 1.3
 """Height at which foresters measure the diameter of a stem."""
@@ -39,13 +38,13 @@ class WoodyParameters(PlantParameters):
     """Height from the ground to the top."""
     crown_diameter_m: Metres = 5.0
     """Width of the crown where it is widest."""
-    crown_base_m: NotNegative = 2.0
+    crown_base_m: MetresOrNone = 2.0
     """Height of the lowest leaves."""
-    leaf_area_index: NotNegative = 4.0
+    leaf_area_index: LeafAreaIndex = 4.0
     """Leaf area (one side) per ground area under the crown."""
-    leaf_area_m2: NotNegative | None = None
+    leaf_area_m2: LeafArea | None = None
     """Leaf area (one side) of the whole plant. Default: what leaf_area_index gives."""
-    detail: Annotated[float, Field(ge=0.01, le=100)] = 1.0
+    detail: Annotated[float, Field(ge=0.01, le=100, allow_inf_nan=False)] = 1.0
     """Number of leaves and twigs as a share of the true number; below 1 they are fewer and larger, of the same area."""
 
     @property
@@ -71,17 +70,23 @@ class LeafyParameters(WoodyParameters):
 
     leaf_length_m: Metres = 0.09
     """Length of a leaf."""
-    leaf_width: Annotated[float, Field(gt=0, le=2)] = 0.6
+    leaf_width: Annotated[float, Field(ge=0.01, le=2, allow_inf_nan=False)] = 0.6
     """Width of a leaf as a share of its length."""
     leaf_triangles: LeafTriangles = 2
     """Triangles of a leaf: 2 make a diamond, 4 an oval."""
 
     @model_validator(mode="after")
     def _check_leaves(self) -> Self:
-        n = self.foliage_m2 * self.detail / (self.leaf_length_m**2 * self.leaf_width / 2)
-        if n > MAX_STEMS:
-            raise InputError("leaf_length_m", f"gives {n:.3g} leaves; expected at most {MAX_STEMS:,}")
+        self.require_few("leaf_length_m", "leaves")
+        if self.leaf_m >= min(self.crown_diameter_m, self.height_m):
+            raise InputError("leaf_length_m", f"a leaf would be {self.leaf_m:g} m long, longer than the crown is wide")
         return self
+
+    @property
+    def n_triangles(self) -> float:
+        """Those of the leaves, and twelve for each twig."""
+        n_leaves = self.foliage_m2 / (self.leaf_m**2 * self.leaf_width / 2)
+        return n_leaves * (self.leaf_triangles + 12 / LEAVES_PER_TWIG)
 
     @property
     def leaf_m(self) -> float:

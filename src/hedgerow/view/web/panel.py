@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 Changed = Callable[[str], None]
 """Called with what has to be drawn anew: clouds, spacing, detail, size, worlds, path or beam."""
 
+_SWEEPS_PER_S = 10
 _DETAIL_HINT = "at most so many points are drawn while the camera moves"
 Picture = NDArray[np.uint8]
 """(height, width, 4) red, green, blue, alpha."""
@@ -57,7 +58,7 @@ class Panel:
             self.slider = self._gui.add_slider("sweep", 0, max(n - 1, 1), 1, self._choice.position, disabled=n == 1)
             self._play = self._gui.add_button("Play", disabled=n == 1)
             self.follow = self._gui.add_checkbox("follow", False, hint="the camera goes with the sensor")
-            self._speed = self._gui.add_slider("sweeps/s", 1, 20, 1, 10)
+            self._speed = self._gui.add_slider("sweeps/s", 1, 20, 1, _SWEEPS_PER_S)
             accumulate = self._gui.add_number("accumulate", self._choice.accumulate, min=1, max=n, step=1)
         self._on(self.slider, "clouds", position=lambda: min(self.slider.value, n - 1))
         self._on(accumulate, "clouds", accumulate=lambda: int(accumulate.value))
@@ -122,6 +123,8 @@ class Panel:
         """Let a control write fields of the choice and have something drawn anew."""
 
         def update(_: Any) -> None:
+            if not _is_possible(control):
+                return
             for name, value in fields.items():
                 setattr(self._choice, name, value())
             self._changed(what)
@@ -139,7 +142,7 @@ class Panel:
     @property
     def seconds_per_sweep(self) -> float:
         """How long a sweep stays while playing."""
-        return 1.0 / float(self._speed.value)
+        return 1.0 / (float(self._speed.value) if _is_possible(self._speed) else _SWEEPS_PER_S)
 
     def step(self) -> None:
         """Go to the next sweep, after the last to the first."""
@@ -197,6 +200,15 @@ class Panel:
 
     def _elements(self) -> list[tuple[str, int]]:
         return [(layer.name, layer.world.size().elements) for layer in self._session.worlds]
+
+
+def _is_possible(control: Any) -> bool:
+    """Whether a control has a value that it offers: what comes from a browser may be anything."""
+    options = getattr(control, "options", None)
+    if options is not None:
+        return control.value in options
+    low, high = getattr(control, "min", None), getattr(control, "max", None)
+    return (low is None or control.value >= low) and (high is None or control.value <= high)
 
 
 def _describe(view: BeamView) -> str:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Viewer: the loop that draws what has changed. Controls only take notes, so a dragged slider never queues up work."""
 
+import logging
 import threading
 import time
 from contextlib import suppress
@@ -82,14 +83,22 @@ class Viewer:
                 due = now + self.panel.seconds_per_sweep
                 self.panel.step()
                 self.change("clouds")
-                self.draw()
+                self._try_to_draw()
                 self._wait_for_browser()
             else:
-                self.draw()
+                self._try_to_draw()
             moving = self.moving
             self._wake.wait(self._pause_s(due, moving))
             if moving:
                 self.change("detail")
+
+    def _try_to_draw(self) -> None:
+        """Draw; what a browser says may be anything, and must not end the viewer for all others."""
+        try:
+            self.draw()
+        except Exception as error:
+            logging.getLogger(__name__).warning("could not draw: %s: %s", type(error).__name__, error)
+            self.panel.fail(error)
 
     def _pause_s(self, due: float, moving: bool) -> float | None:
         """Return how long to wait for changes: for the next sweep, a moment while the camera moves, else for ever."""

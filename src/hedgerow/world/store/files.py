@@ -8,11 +8,6 @@
 `WorldFile` reads the first two alone; tiles are then read one by one or all at once.
 """
 
-# pyarrow's stubs leave parts of its types unknown.
-# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownParameterType=false
-
-import tomllib
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -20,19 +15,19 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import tomli_w
-from numpy.typing import NDArray
 
 import hedgerow
 from hedgerow.base.atomic import atomic_folder
-from hedgerow.errors import FileError, InputError
+from hedgerow.base.settings_file import read_toml
+from hedgerow.errors import FileError, InputError, one_line, shown
 from hedgerow.io.describe import bytes_of, count, extent_text, position_text, size_text
 from hedgerow.world.check import TABLES, check_table, no_rows
 from hedgerow.world.elements import Elements
+from hedgerow.world.store.encoded import decode, encode, require_whole
 from hedgerow.world.store.header import WorldHeader, typed
-from hedgerow.world.store.rows import from_arrow, to_arrow
+from hedgerow.world.store.rows import from_arrow, stored_columns, to_arrow
+from hedgerow.world.store.tile_file import read_tiles, tile_rows
 from hedgerow.world.store.tiles import TileList, list_tiles, tile_of
 from hedgerow.world.surface_noise import SurfaceNoise
 from hedgerow.world.world import WorldSize
@@ -40,9 +35,8 @@ from hedgerow.world.world import WorldSize
 FORMAT = 2
 """Raised by one when older readers would misread the folder. 1 had one label per triangle and Gaussian."""
 _TOML, _TILES = "world.toml", "tiles.parquet"
+_LONGEST_CHOICE = 40  # of the names of laws and picks
 _SECTIONS = ("size", "tables")
-_TILE_TYPES = {"table": "int32", "x": "int64", "y": "int64", "n": "int64", "crc32": "int64"}
-_CORNERS = {"low_m": "low_{}_m", "high_m": "high_{}_m"}
 _NOISE = {"sigma0_m": float, "sigma_a_m": float, "max_incidence_rad": float, "sigma_per_m": float}
 _ADDED = {"sigma_per_m": 0.0}
 """What older files lack, and what they meant without it."""
@@ -62,10 +56,10 @@ def save_world(path: str | Path, header: WorldHeader, tables: Mapping[str, Eleme
             name = tiles.name(row)
             end = begin[name] + int(tiles.n[row])
             (folder / name).mkdir(exist_ok=True)
-            content = _encoded(to_arrow(name, tables[name][begin[name] : end]))
+            content = encode(to_arrow(name, tables[name][begin[name] : end]))
             (folder / _tile_path(tiles, row)).write_bytes(content)
             crc32[row], begin[name] = zlib.crc32(content), end
-        content = _encoded(_tile_rows(replace(tiles, crc32=crc32)))
+        content = encode(tile_rows(replace(tiles, crc32=crc32)))
         (folder / _TILES).write_bytes(content)
         said: dict[str, Any] = {"format": FORMAT, "hedgerow": hedgerow.__version__, "tiles_crc32": zlib.crc32(content)}
         said |= header.content()
@@ -95,19 +89,23 @@ class WorldFile:
         content = _read_toml(self.path, toml)
         self._format = content.pop("format")
         try:
-            self.written_by = str(content.pop("hedgerow"))
+            self.written_by: str = typed("", {"hedgerow": content.pop("hedgerow")}, {"hedgerow": str})["hedgerow"]
             crc32 = content.pop("tiles_crc32")
             size, tables = (typed("", {name: content.pop(name, None)}, {name: dict})[name] for name in _SECTIONS)
             counts = typed("size.", size, {"parameters": int, "bytes": int})
+            for name, number in counts.items():
+                if not 0 <= number < 2**63:
+                    raise InputError(f"size.{name}", f"expected 0 to {2**63 - 1}, found {shown(number)}")
             self.header = WorldHeader.from_content(content)
             self._empty = {name: settings_from(name, tables.pop(name)) for name in TABLES if name in tables}
             for name in tables:
-                raise InputError(f"tables.{name}", f"unknown table; expected {', '.join(TABLES)}")
+                raise InputError(f"tables.{shown(name)[1:-1]}", f"unknown table; expected {', '.join(TABLES)}")
         except InputError as error:
             raise FileError(f"{toml}: {error}") from error
-        self.tiles = _read_tiles(self.path / _TILES, crc32)
+        self.tiles = read_tiles(self.path / _TILES, crc32)
         self.size = WorldSize(self._counted(), counts["parameters"], counts["bytes"])
         self._require_files()
+        self._require_origin()
 
     def _counted(self) -> dict[str, int]:
         """Count the elements, and compare with what world.toml says."""
@@ -116,14 +114,31 @@ class WorldFile:
             found[name] = int(self.tiles.n[self.tiles.table == number].sum())
             said = self._empty[name][1] if name in self._empty else 0
             if found[name] != said:
-                where = self.path / _TOML
-                raise FileError(f"{where}: says {said} {name}, but {_TILES} lists {found[name]}; was one exchanged?")
+                differ = f"says {shown(said)} {name}, but {_TILES} lists {found[name]}"
+                raise FileError(f"{self.path / _TOML}: {differ}; was one exchanged?")
         return {name: found[name] for name in self._empty}
 
     def _require_files(self) -> None:
         for row in range(len(self.tiles)):
             if not (self.path / _tile_path(self.tiles, row)).is_file():
                 raise FileError(f"{self.path / _tile_path(self.tiles, row)}: missing; the world is incomplete")
+
+    def _require_origin(self) -> None:
+        """Refuse an origin from which float32 would blur the elements; it is the middle of them, to whole metres."""
+        if not len(self.tiles):
+            return
+        origin, low, high = np.array(self.header.origin_m), self.tiles.low_m.min(axis=0), self.tiles.high_m.max(axis=0)
+        if ((origin < low - 1) | (origin > high + 1)).any():
+            raise FileError(f"{self.path / _TOML}: origin_m: lies outside of the elements; was it changed?")
+
+    def require_whole(self) -> None:
+        """Compare the checksums of all files, without decoding them.
+
+        Raises:
+            FileError: one is missing, cut off or changed.
+        """
+        for row in range(len(self.tiles)):
+            require_whole(self.path / _tile_path(self.tiles, row), self.tiles.crc32[row])
 
     def settings(self, name: str) -> Elements:
         """Return a table without elements that has the settings of the stored one."""
@@ -151,7 +166,8 @@ class WorldFile:
         """
         name = self.tiles.name(row)
         path = self.path / _tile_path(self.tiles, row)
-        rows = _decoded(path, self.tiles.crc32[row])
+        columns = stored_columns(name, self._format)
+        rows = decode(path, self.tiles.crc32[row], columns, int(self.tiles.n[row]))
         try:
             empty = self.settings(name)
             table = check_table(type(empty)(**(empty.settings() | from_arrow(name, rows, self._format))))
@@ -160,6 +176,10 @@ class WorldFile:
         inside = tile_of(table.centre_m(), self.header.tile_m) == [self.tiles.x[row], self.tiles.y[row]]
         if not inside.all():
             raise FileError(f"{path}: elements lie outside the tile; was tile_m in {_TOML} changed?")
+        low, high = table.bounds_m()
+        slack = 1e-9 * (1 + np.abs(self.tiles.low_m[row]) + np.abs(self.tiles.high_m[row]))
+        if ((low < self.tiles.low_m[row] - slack) | (high > self.tiles.high_m[row] + slack)).any():
+            raise FileError(f"{path}: elements reach out of the box that {_TILES} gives for them; was one exchanged?")
         return table
 
 
@@ -172,70 +192,21 @@ def _read_toml(path: Path, toml: Path) -> dict[str, Any]:
         raise FileError(f"{path}: no such folder")
     if not toml.is_file():
         raise FileError(f"{path}: no world, {_TOML} is missing; expected a folder that Hedgerow saved a world to")
-    try:
-        content = tomllib.loads(toml.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        reason = str(error).splitlines()[0]
-        raise FileError(f"{toml}: cannot be read ({reason})") from error
+    content = read_toml(toml, "world")
     written_as = content.get("format")
-    if type(written_as) is not int:
-        raise FileError(f"{toml}: format: expected a whole number, found {written_as!r}; is this a Hedgerow world?")
+    if type(written_as) is not int or written_as < 1:
+        found = shown(written_as)
+        raise FileError(f"{toml}: format: expected a whole number, found {found}; is this a Hedgerow world?")
     if written_as > FORMAT:
+        written_by = f"written by Hedgerow {str(content.get('hedgerow'))[:20]}"
         raise FileError(
-            f"{toml}: world format {written_as}, written by Hedgerow {content.get('hedgerow')}, is newer than the "
-            f"{FORMAT} that Hedgerow {hedgerow.__version__} reads; upgrade with: pip install -U hedgerow"
+            f"{toml}: world format {shown(written_as)}, {written_by}, is newer than the {FORMAT} that Hedgerow "
+            f"{hedgerow.__version__} reads; upgrade with: pip install -U hedgerow"
         )
     for name in ("hedgerow", "tiles_crc32"):
         if name not in content:
             raise FileError(f"{toml}: {name}: missing")
     return content
-
-
-def _tile_rows(tiles: TileList) -> pa.Table:
-    columns: dict[str, NDArray[Any]] = {name: getattr(tiles, name) for name in _TILE_TYPES}
-    for name, pattern in _CORNERS.items():
-        columns |= {pattern.format(axis): getattr(tiles, name)[:, i].copy() for i, axis in enumerate("xyz")}
-    return pa.table(columns)
-
-
-def _read_tiles(path: Path, crc32: object) -> TileList:
-    rows = _decoded(path, crc32)
-    columns: dict[str, NDArray[Any]] = {name: rows.column(name).to_numpy() for name in _TILE_TYPES}
-    for name, pattern in _CORNERS.items():
-        corners = [rows.column(pattern.format(axis)).to_numpy() for axis in "xyz"]
-        columns[name] = np.stack(corners, axis=1) if len(rows) else np.zeros((0, 3))
-    return TileList(**columns)
-
-
-def _encoded(table: pa.Table) -> bytes:
-    """Write an Arrow table as Parquet; lz4 and split floats as in io/parquet/writer.py, for the reasons told there."""
-    floats = {each.name: "BYTE_STREAM_SPLIT" for each in table.schema if pa.types.is_floating(each.type)}
-    others = [each.name for each in table.schema if each.name not in floats]
-    others += [f"{name}.list.element" for name in others]  # what Parquet calls the numbers of a column of lists
-    sink = pa.BufferOutputStream()
-    pq.write_table(
-        table,
-        sink,
-        compression="lz4",
-        use_dictionary=others,  # pyright: ignore[reportArgumentType]  # names of columns, or all
-        column_encoding=floats,
-    )
-    return sink.getvalue().to_pybytes()
-
-
-def _decoded(path: Path, crc32: object) -> pa.Table:
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        raise FileError(f"{path}: missing; the world is incomplete") from None
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read ({error.strerror or error})") from error
-    if zlib.crc32(content) != crc32:
-        raise FileError(f"{path}: damaged, or changed since the world was saved (its checksum differs)")
-    try:
-        return pq.read_table(pa.BufferReader(content))
-    except (pa.ArrowException, OSError) as error:
-        raise FileError(f"{path}: not a Parquet file ({str(error).splitlines()[0]})") from error
 
 
 def settings_of(table: Elements) -> dict[str, Any]:
@@ -254,19 +225,24 @@ def settings_from(name: str, content: Any) -> tuple[Elements, int]:
     """
     where = f"tables.{name}"
     if not isinstance(content, Mapping):
-        raise InputError(where, f"expected a section, found {content!r}")
+        raise InputError(where, f"expected a section, found {shown(content)}")
     columns: dict[str, Any] = dict(no_rows(name))
     like = TABLES[name](**columns)
     types: dict[str, type] = {each: type(value) for each, value in settings_of(like).items()}
     entries = typed(f"{where}.", cast("Mapping[str, Any]", content), types | {"n": int})
     n = entries.pop("n")
+    for each, value in entries.items():
+        if isinstance(value, str) and len(value) > _LONGEST_CHOICE:
+            raise InputError(f"{where}.{each}", f"there is no {shown(value)}")
     if "noise" in entries:
         entries["noise"] = SurfaceNoise(**typed(f"{where}.noise.", _ADDED | entries["noise"], _NOISE))
     return check_table(TABLES[name](**columns, **entries)), n
 
 
 def describe_world(path: str | Path) -> dict[str, str]:
-    """Describe a saved world in a few lines: the content of `hedgerow info WORLD`. No element is read.
+    """Describe a saved world in a few lines: the content of `hedgerow info WORLD`.
+
+    All files are compared with their checksums, but no element is decoded.
 
     Args:
         path: the folder.
@@ -278,14 +254,15 @@ def describe_world(path: str | Path) -> dict[str, str]:
         FileError: missing, damaged, incomplete, newer, or no world.
     """
     file = WorldFile(path)
+    file.require_whole()
     header, origin = file.header, file.header.provenance
     elements = [count(number, _NOUNS[name]) for name, number in file.size.tables.items()]
-    source = [text for text in (origin.log, origin.sensor) if text]
+    source = [one_line(text) for text in (origin.log, origin.sensor) if text]
     beams = [count(origin.n_beams, "beam")] if origin.n_beams else []
     extent = extent_text(file.tiles.low_m, file.tiles.high_m) if len(file.tiles) else "none"
     return {
         "File": f"{path}, world in {count(len(file.tiles), 'tile')}, {size_text(bytes_of(file.path))}",
-        "Model": header.kind,
+        "Model": one_line(header.kind),
         "Elements": ", ".join(elements) or "none",
         "Size": f"{count(file.size.parameters, 'parameter')}, {size_text(file.size.bytes)} in memory",
         "Learned from": ", ".join(beams + source) or "unknown",
@@ -293,5 +270,5 @@ def describe_world(path: str | Path) -> dict[str, str]:
         "Extent": extent,
         "Map origin": position_text(header.map_origin_m),
         "Settings": f"of the learner in {file.path / 'world.toml'}",
-        "Written by": f"Hedgerow {file.written_by}",
+        "Written by": f"Hedgerow {one_line(file.written_by)}",
     }

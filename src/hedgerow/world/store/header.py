@@ -9,11 +9,16 @@ from typing import Any, cast
 import numpy as np
 
 import hedgerow
+from hedgerow.base import arrays
 from hedgerow.base.columns import set_fields
-from hedgerow.errors import InputError
+from hedgerow.errors import InputError, one_line, shown
 from hedgerow.log import require_limits
 
 Position = tuple[float, float, float]
+_LEAST_TILE_M = 1e-3  # numbers of tiles stay exact in float64
+_FLOAT32_MAX = 3.4e38  # what ranges are counted in
+_LONGEST = 60
+_MAX_DEPTH = 24  # a settings file may have 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +60,13 @@ class WorldHeader:
             raise InputError("kind", f"expected lower-case letters, digits and dashes, found {self.kind!r}")
         low, high = float(self.min_range_m), float(self.max_range_m)
         require_limits(low, high)
-        if not 0 < self.tile_m < np.inf:
-            raise InputError("tile_m", f"expected a finite number above 0, found {self.tile_m}")
-        if self.provenance.n_beams < 0:
-            raise InputError("provenance.n_beams", f"expected 0 or more, found {self.provenance.n_beams}")
+        if _FLOAT32_MAX < high < np.inf:
+            raise InputError("max_range_m", f"expected at most {_FLOAT32_MAX:g} m, or inf, found {high}")
+        if not _LEAST_TILE_M <= self.tile_m <= arrays.FARTHEST_M:
+            raise InputError("tile_m", f"expected {_LEAST_TILE_M:g} to {arrays.FARTHEST_M:g} m, found {self.tile_m}")
+        if not 0 <= self.provenance.n_beams < 2**63:
+            found = one_line(str(self.provenance.n_beams), _LONGEST)
+            raise InputError("provenance.n_beams", f"expected 0 to {2**63 - 1}, found {found}")
         set_fields(self, {"min_range_m": low, "max_range_m": high, "tile_m": float(self.tile_m)})
         set_fields(self, {"parameters": plain("parameters", dict(self.parameters))})
         for name in ("map_origin_m", "origin_m"):
@@ -108,16 +116,16 @@ def typed(where: str, content: Mapping[str, Any], types: Mapping[str, type]) -> 
     """
     for name in content:
         if name not in types:
-            raise InputError(f"{where}{name}", "unknown; leave it out or mend its name")
+            raise InputError(f"{where}{one_line(name, _LONGEST)}", "unknown; leave it out or mend its name")
     entries: dict[str, Any] = {}
     for name, kind in types.items():
         if name not in content:
             raise InputError(f"{where}{name}", "missing")
         value = content[name]
-        if kind is float and type(value) is int:
+        if kind is float and type(value) is int and abs(value) < 2**1000:
             value = float(value)
         if type(value) is not kind:
-            raise InputError(f"{where}{name}", f"expected {_SAID[kind]}, found {value!r}")
+            raise InputError(f"{where}{name}", f"expected {_SAID[kind]}, found {shown(value)}")
         entries[name] = value
     return entries
 
@@ -126,35 +134,43 @@ _SAID = {str: "text", float: "a number", int: "a whole number", list: "a list", 
 
 
 def _position(name: str, value: Any) -> Position:
-    numbers = [float(number) for number in value if isinstance(number, int | float)]
-    if len(numbers) != 3 or len(value) != 3 or not np.isfinite(numbers).all():
-        raise InputError(name, f"expected three finite numbers, found {value}")
+    numbers = [float(number) for number in value if _is_coordinate(number)]
+    if len(numbers) != 3 or len(value) != 3:
+        said = f"expected three finite numbers within {arrays.FARTHEST_M:g} m, found {one_line(str(value), _LONGEST)}"
+        raise InputError(name, said)
     return numbers[0], numbers[1], numbers[2]
 
 
-def plain(name: str, value: Any) -> Any:
+def _is_coordinate(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= arrays.FARTHEST_M
+
+
+def plain(name: str, value: Any, depth: int = 0) -> Any:
     """Return a value as TOML can hold it: NumPy's numbers as Python's, entries of mappings that are None left out.
 
     Args:
         name: what to call it in the error.
         value: text, numbers, truth values, and lists and mappings of those.
+        depth: how many lists and mappings it lies in.
 
     Raises:
-        InputError: something else is in it, a key is no text, or a whole number is too large.
+        InputError: something else is in it, a key is no text, a whole number is too large, or it is too deep.
     """
+    if depth > _MAX_DEPTH:
+        raise InputError(one_line(name, _LONGEST), f"more than {_MAX_DEPTH} lists or mappings lie inside each other")
     if isinstance(value, np.generic):
-        return plain(name, cast("Any", value.item()))
+        return plain(name, cast("Any", value.item()), depth)
     if isinstance(value, Mapping):
         pairs = cast("Mapping[object, Any]", value).items()
         wrong = [key for key, _ in pairs if not isinstance(key, str)]
         if wrong:
-            raise InputError(name, f"the key {wrong[0]!r} is no text")
-        return {str(key): plain(f"{name}.{key}", entry) for key, entry in pairs if entry is not None}
+            raise InputError(one_line(name, _LONGEST), f"the key {shown(wrong[0])} is no text")
+        return {str(key): plain(f"{name}.{key}", entry, depth + 1) for key, entry in pairs if entry is not None}
     if isinstance(value, list | tuple):
-        return [plain(f"{name}[{index}]", entry) for index, entry in enumerate(cast("list[Any]", value))]
+        return [plain(f"{name}[{index}]", entry, depth + 1) for index, entry in enumerate(cast("list[Any]", value))]
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise InputError(name, f"{value} does not fit into 64 bits")
+        raise InputError(one_line(name, _LONGEST), f"{hex(value)[:20]}... does not fit into 64 bits")
     if isinstance(value, str | bool | int | float):
         return value
     found = type(cast("object", value)).__name__
-    raise InputError(name, f"{found} does not fit into TOML; use text, numbers, lists or mappings")
+    raise InputError(one_line(name, _LONGEST), f"{found} does not fit into TOML; use text, numbers, lists or mappings")

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Damaged mesh files and rasters that a scene names: one sentence that names it, no memory for what is not there."""
+
+import json
+import struct
+
+import numpy as np
+import pytest
+import trimesh
+from PIL import Image
+
+from hedgerow.errors import FileError, HedgerowError
+from hedgerow.scenes.file.mesh_file import read_mesh
+from hedgerow.scenes.file.schema import MeshSpec
+from hedgerow.scenes.terrain import Terrain
+
+CORNERS = b"v 0 0 0\nv 1 0 0\nv 0 1 0\n"
+PLY = b"ply\nformat %s 1.0\nelement vertex 999999999999\nproperty float x\nend_header\n0\n"
+
+
+def glb(count=3, **tables):
+    """A GLB without data: its numbers are zeros, as many as it says."""
+    header = {
+        "accessors": [
+            {"count": count, "componentType": 5126, "type": "VEC3"},
+            {"count": count, "componentType": 5125, "type": "SCALAR"},
+        ],
+        "bufferViews": [],
+        "meshes": [{"primitives": [{"attributes": {"POSITION": 0}, "indices": 1}]}],
+        "nodes": [{"mesh": 0}],
+        "scenes": [{"nodes": [0]}],
+        "scene": 0,
+    } | tables
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 4)
+    return struct.pack("<5I", 0x46546C67, 2, 28 + len(text), len(text), 0x4E4F534A) + text
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("a.ply", PLY % b"ascii", ""),
+        ("b.ply", PLY % b"binary_little_endian", "cannot be read as a mesh"),
+        ("a.stl", bytes(80) + struct.pack("<I", 2**32 - 1) + bytes(50), ""),
+        ("a.obj", CORNERS + b"f 1 2 999999999\n", "cannot be read as a mesh"),
+        ("b.obj", CORNERS.replace(b"0 1 0", b"0 nan 0") + b"f 1 2 3\n", "no numbers"),
+        ("c.obj", CORNERS.replace(b"0 1 0", b"0 1e300 0") + b"f 1 2 3\n", "beyond 1e\\+09"),
+        ("a.glb", glb(10**9), "its meshes have 2e\\+09 vertices and corners"),
+        ("b.glb", glb(-1), "cannot be read as a mesh"),
+        ("c.glb", glb(nodes=[{"children": [1]}, {"children": [0], "mesh": 0}]), "its nodes lie in a circle"),
+        ("d.glb", glb(nodes=[{"children": [k + 1]} for k in range(500)] + [{"mesh": 0}]), "more than 100 deep"),
+        ("e.glb", b"", "cannot be read as a mesh"),
+        ("f.glb", glb()[:40], "cannot be read as a mesh"),
+    ],
+)
+def test_a_damaged_mesh_is_refused_with_its_name(tmp_path, name, content, words):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(FileError, match=rf"{name}: .*{words}"):
+        read_mesh(tmp_path / name, MeshSpec(file=name))
+
+
+@pytest.mark.parametrize("kind", ["obj", "ply", "stl", "glb"])
+def test_flipped_bytes_of_a_mesh_lead_to_a_mesh_or_a_sentence(tmp_path, kind):
+    path = tmp_path / f"box.{kind}"
+    trimesh.creation.box((1, 2, 3)).export(path)
+    good, rng = path.read_bytes(), np.random.default_rng(28)
+    for _ in range(25):
+        changed = bytearray(good)
+        for place in rng.integers(0, min(len(good), 1200), 3):
+            changed[place] = rng.integers(0, 256)
+        path.write_bytes(changed)
+        try:
+            assert read_mesh(path, MeshSpec(file=path.name))
+        except FileError as error:
+            assert str(error).startswith(str(path))
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # Pillow's own, about tags
+def test_flipped_bytes_of_a_raster_lead_to_ground_or_a_sentence(tmp_path):
+    path = tmp_path / "a.tif"
+    Image.fromarray(np.arange(600, dtype=np.float32).reshape(20, 30)).save(path, tiffinfo={33550: (1.0, 1.0, 0.0)})
+    good, rng = path.read_bytes(), np.random.default_rng(28)
+    for _ in range(60):
+        changed = bytearray(good)
+        for place in rng.integers(0, 250, 3):
+            changed[place] = rng.choice([0, 1, 2, 12, 255, rng.integers(0, 256)])
+        path.write_bytes(changed)
+        try:
+            Terrain.from_raster(path)
+        except HedgerowError as error:
+            assert str(path) in str(error)
+
+
+def test_heights_and_pixels_that_cannot_be_are_refused(tmp_path):
+    heights = np.full((4, 4), 1e30, dtype=np.float32)
+    Image.fromarray(heights).save(tmp_path / "a.tif", tiffinfo={33550: (1.0, 1.0, 0.0)})
+    with pytest.raises(FileError, match=r"a.tif: reaches to 1e\+30 m"):
+        Terrain.from_raster(tmp_path / "a.tif")
+    Image.fromarray(heights * 0).save(tmp_path / "b.tif", tiffinfo={33550: (1e-300, 1.0, 0.0)})
+    with pytest.raises(FileError, match=r"b.tif: its pixels are 1e-300 by 1 m"):
+        Terrain.from_raster(tmp_path / "b.tif")
