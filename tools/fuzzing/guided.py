@@ -28,7 +28,7 @@ INSTRUMENTED = ("hedgerow", "laspy", "pypcd4", "rosbags")
 """Packages in Python whose coverage guides."""
 _MAX_BYTES = 65_536
 _FLAGS = (
-    *["-verbosity=0", "-timeout=0", "-rss_limit_mb=0", "-detect_leaks=0", "-handle_abrt=0", "-handle_segv=0"],
+    *["-verbosity=0", "-timeout=3600", "-rss_limit_mb=0", "-detect_leaks=0", "-handle_abrt=0", "-handle_segv=0"],
     *["-handle_bus=0", "-handle_ill=0", "-handle_fpe=0", "-handle_int=0", "-handle_term=0", "-handle_xfsz=0"],
 )
 
