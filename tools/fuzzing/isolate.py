@@ -214,7 +214,7 @@ def _run_batch(
     stack = (folder / "stack").open("w")
     faulthandler.enable(stack)  # all threads: libraries die in threads of their own
     os.environ["TMPDIR"] = tempfile.tempdir = str(place.temporary)
-    judge = Judge(place.folder, output)
+    judge = Judge(place.folder, output, kind.is_recipe)
     judge.judge(kind.steps, place, {})  # starts threads and fills caches before memory is limited
     judge.limit()
     gc.collect()

@@ -36,6 +36,8 @@ class Kind:
     """Its share of the time, against the others'."""
     open_log: Callable[[Path], "LogSource"] | None = None
     """Opens it, if it is a log."""
+    is_recipe: bool = False
+    """Whether a small one may rightly ask for much memory; then it may say in a sentence that there is too little."""
 
     def seed(self) -> Seed:
         """Make the good input and take it into memory."""
@@ -136,7 +138,7 @@ def _log(name: str, room: str, make: Callable[[Path], Path], weight: float = 1.0
 
 
 def _scene(name: str, make: Callable[[Path], Path], weight: float = 1.0) -> Kind:
-    return Kind(name, "scenes", make, (build_scene, describe), weight)
+    return Kind(name, "scenes", make, (build_scene, describe), weight, is_recipe=True)
 
 
 KINDS = (

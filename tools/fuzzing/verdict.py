@@ -105,14 +105,15 @@ class Place:
 class Judge:
     """Reads inputs and judges what comes out; `armed` once limits are known."""
 
-    def __init__(self, folder: Path, output: int) -> None:
+    def __init__(self, folder: Path, output: int, may_lack_memory: bool = False) -> None:
         """Take charge of warnings and of the timer.
 
         Args:
             folder: its path is not counted in the length of sentences.
             output: descriptor of the file that standard output and error go to.
+            may_lack_memory: whether an input may be refused for want of memory.
         """
-        self.folder, self.output = str(folder), output
+        self.folder, self.output, self.may_lack_memory = str(folder), output, may_lack_memory
         self.limit_bytes: int | None = None
         self._warned: list[str] = []
         self._said: list[str] = []
@@ -166,7 +167,7 @@ class Judge:
                 signal.setitimer(signal.ITIMER_PROF, 0)
                 resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
         except HedgerowError as error:
-            if cause := _out_of_memory(error):
+            if (cause := _out_of_memory(error)) and not self.may_lack_memory:
                 return True, Finding("memory", f"{cause} {_places(error)}", str(error)[:MOST_SHOWN])
             return True, self._check_sentence(str(error), type(error).__name__, error)
         except Hang as error:
