@@ -137,8 +137,8 @@ def _log(name: str, room: str, make: Callable[[Path], Path], weight: float = 1.0
     return Kind(name, room, make, (read_log(open_log), describe), weight, open_log)
 
 
-def _scene(name: str, make: Callable[[Path], Path], weight: float = 1.0) -> Kind:
-    return Kind(name, "scenes", make, (build_scene, describe), weight, is_recipe=True)
+def _scene(name: str, make: Callable[[Path], Path], weight: float = 0.5, is_recipe: bool = True) -> Kind:
+    return Kind(name, "scenes", make, (build_scene, describe), weight, is_recipe=is_recipe)
 
 
 KINDS = (
@@ -170,9 +170,9 @@ KINDS = (
     Kind("world", "world", seeds.world("triangles", "gaussians"), (fire_world, fire_tiles, describe), 2),
     Kind("world-points", "world", seeds.world("points"), (fire_world, describe)),
     _scene("scene", seeds.scene, 2),
-    *(_scene(f"scene-{suffix}", seeds.scene_mesh(suffix), 0.5) for suffix in ("obj", "ply", "stl", "glb")),
-    *(_scene(f"scene-{suffix}", seeds.scene_raster(suffix), 0.5) for suffix in ("png", "tif")),
-    _scene("scene-world", seeds.scene_world, 0.5),
+    *(_scene(f"scene-{suffix}", seeds.scene_mesh(suffix), is_recipe=False) for suffix in ("obj", "ply", "stl", "glb")),
+    *(_scene(f"scene-{suffix}", seeds.scene_raster(suffix)) for suffix in ("png", "tif")),
+    _scene("scene-world", seeds.scene_world),
     Kind("sensor", "sensor", seeds.sensor, (sweep_sensor, describe)),
     Kind("sensor-rosette", "sensor", seeds.rosette, (sweep_sensor, describe)),
     Kind("classifier", "models", seeds.classifier, (read_classifier,), 0.5),
