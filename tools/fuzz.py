@@ -66,11 +66,13 @@ def _replay(given: argparse.Namespace, folder: Path) -> int:
     pairs = kept_below(given.replay.resolve(), BY_NAME)
     seeds = prepare(list({kind.name: kind for kind, _ in pairs}.values()), folder)
     told: dict[str, list[dict[str, str]]] = {}
-    for kind, path in pairs:
-        [found] = run_all(kind, seeds[kind.name], [kept(path, seeds[kind.name])], folder / "slot")
-        told[f"{kind.name}/{path.name}"] = [each.content() for each in found]
-        for each in found:
-            print(f"{kind.name}/{path.name}: {each.what}: {each.where}\n    {' '.join(each.said.split())}")
+    for name, seed in seeds.items():
+        paths = [path for kind, path in pairs if kind.name == name]
+        inputs = [kept(path, seed) for path in paths]
+        for path, found in zip(paths, run_all(BY_NAME[name], seed, inputs, folder / "slot"), strict=True):
+            told[f"{name}/{path.name}"] = [each.content() for each in found]
+            for each in found:
+                print(f"{name}/{path.name}: {each.what}: {each.where}\n    {' '.join(each.said.split())}")
     if given.json:
         given.json.write_text(json.dumps(told, indent=1), encoding="utf-8")
     n_found = sum(map(bool, told.values()))
