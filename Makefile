@@ -3,7 +3,7 @@
 # python3: make PYTHON=python3.12 test
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow bench wheel asan audit lint format clean
+.PHONY: help demo test test-slow bench wheel asan fuzz audit lint format clean
 python := .venv/bin/python
 
 help: ## list the targets
@@ -38,6 +38,11 @@ wheel: ## a self-contained wheel in dist/, tested in an empty environment
 asan: ## the tests of the native core under AddressSanitizer and UBSan
 	@tools/setup.sh test
 	@tools/asan.sh
+
+MINUTES ?= 10
+fuzz: ## every reader against damaged files, for MINUTES=10; keeps what it finds
+	@tools/setup.sh test fuzz
+	$(python) tools/fuzz.py --minutes $(MINUTES)
 
 audit: ## look the dependencies up among known vulnerabilities; needs the network
 	@tools/setup.sh

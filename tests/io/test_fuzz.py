@@ -2,92 +2,33 @@
 """Every reader against damage: a good file cut off, with bytes changed, or nothing but random bytes.
 
 Only HedgerowError may come out, in one line, and what is converted is written whole or not at all. Seeded, so that a
-failure comes again.
+failure comes again. tools/fuzz.py does much more of this; the inputs that it kept are read here once more.
 """
 
+import json
 import shutil
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
-from bag_maker import Maker, drive
-from kitti_maker import make_raw, make_sequence
-from packet_maker import (
-    HDL_64E,
-    VLS_128,
-    hdl_64e_calibration,
-    hdl_64e_status,
-    ouster_metadata,
-    ouster_pcap,
-    velodyne_drive,
-    velodyne_pcap,
-)
-from pcd_maker import organised_folder
 
 import hedgerow as hr
 from hedgerow.errors import HedgerowError
-from hedgerow.io import open_log, write_log
 from hedgerow.io.convert import convert
 from hedgerow.io.formats import FORMATS, format_of
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))  # tools are scripts, not a package
+from fuzzing.kinds import BY_NAME, KINDS
+
+ROOT = Path(__file__).parents[2]
 N_TRIES = 25
 MOST_S = 20  # no reader may hang; a good one needs a tenth of a second
-SCANNER = {"scanner_m": [0, 0, 0]}
-
-
-def small_log(log_maker):
-    log = log_maker(n_sweeps=2, per_sweep=20, n_returns=2, arrays=("intensity", "label"))
-    beams = hr.Beams(**log.beams.columns() | {"origin_m": log.beams.origin_m * 1e-5})  # near each other
-    return hr.Log(beams, log.returns, "vlp-16", 0.5, 60.0)
-
-
-def make(kind, folder, log_maker):
-    """Make a good log; return its path and the files that can be damaged."""
-    if kind == "kitti-raw":
-        path = make_raw(folder)
-    elif kind == "kitti":
-        path = make_sequence(folder, labels=True)
-    elif kind in ("kitti-own", "pcd-folder"):
-        path = folder / "seq"
-        write_log(small_log(log_maker), path, format=kind.removesuffix("-own"))
-    elif kind == "velodyne.pcap":
-        path = velodyne_pcap(folder / "x.pcap", n_packets=60, start_azimuth=33_000)
-    elif kind == "vls-128.pcap":
-        path = velodyne_pcap(folder / "x.pcap", n_packets=60, start_azimuth=33_000, model=VLS_128)
-    elif kind == "hdl-64e.pcap":
-        path = velodyne_pcap(folder / "x.pcap", n_packets=60, model=HDL_64E, status=hdl_64e_status()[0])
-        hdl_64e_calibration(folder / "unit.yaml")
-    elif kind == "pcd-organised":
-        path = organised_folder(folder)
-    elif kind == "packets.mcap":
-        maker = Maker("mcap")
-        maker.scan(velodyne_drive(60))
-        path = maker.write(folder)
-    elif kind == "ouster.pcap":
-        turns = [np.full((4, 64), 5_000 + k) for k in range(2)]
-        path = ouster_pcap(folder / "x.pcap", ouster_metadata(), turns)
-    elif kind in ("ros1", "mcap", "ros2"):
-        path = drive({"ros1": "bag", "ros2": "db3"}.get(kind, kind)).write(folder)
-    elif kind in ("mcap-own", "bag-own"):
-        path = folder / f"x.{kind.removesuffix('-own')}"
-        write_log(small_log(log_maker), path)
-    elif kind == "log":
-        path = folder / "x.log"
-        write_log(small_log(log_maker), path)
-    else:
-        path = folder / f"x.{kind}"
-        write_log(small_log(log_maker), path)
-    files = sorted(each for each in folder.rglob("*") if each.is_file())
-    return path, files
-
-
-def options_for(kind, path):
-    """What a reader has to be told."""
-    if kind in ("ply", "pcd", "las", "laz"):
-        return SCANNER
-    if kind == "hdl-64e.pcap":
-        return {"static": True, "metadata": path.with_name("unit.yaml")}
-    return {"static": True} if kind.endswith(".pcap") or kind == "packets.mcap" else {}
+LOGS = [kind for kind in KINDS if kind.open_log is not None]
+KEPT = ROOT / "tests" / "data" / "fuzz"
+SAVED = sorted(f"{each.parent.name}/{each.name}" for each in KEPT.glob("*/*"))
 
 
 def damaged(data: bytes, rng: np.random.Generator, how: str) -> bytes:
@@ -102,10 +43,10 @@ def damaged(data: bytes, rng: np.random.Generator, how: str) -> bytes:
     return bytes(changed)
 
 
-def try_to_convert(path, target, options) -> bool:
+def try_to_convert(kind, path, target) -> bool:
     """Tell whether it could be converted; anything but one clear sentence fails the test."""
     try:
-        convert(open_log(path, **options), target)
+        convert(kind.open_log(path), target)
     except HedgerowError as error:
         assert 10 < len(str(error)) < 700
         assert "\n" not in str(error)
@@ -116,31 +57,27 @@ def try_to_convert(path, target, options) -> bool:
     return True
 
 
-KINDS = [
-    *["kitti-raw", "kitti", "kitti-own", "pcd-folder", "parquet", "log", "ply", "pcd", "las", "laz"],
-    *["velodyne.pcap", "ouster.pcap", "ros1", "mcap", "ros2", "mcap-own", "bag-own"],
-    *["vls-128.pcap", "hdl-64e.pcap", "pcd-organised", "packets.mcap"],
-]
-
-
-def test_every_format_that_is_read_is_tried(tmp_path, log_maker):
+@pytest.mark.filterwarnings("ignore::hedgerow.errors.HedgerowWarning")
+def test_every_format_that_is_read_is_tried(tmp_path):
     found = set()
-    for kind in KINDS:
-        (tmp_path / kind).mkdir()
-        found.add(format_of(make(kind, tmp_path / kind, log_maker)[0], reading=True).name)
+    for kind in LOGS:
+        (tmp_path / kind.name).mkdir()
+        found.add(format_of(kind.make(tmp_path / kind.name), reading=True).name)
     assert found == {each.name for each in FORMATS if each.reads}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", LOGS, ids=lambda kind: kind.name)
 @pytest.mark.parametrize("how", ["cut", "random", "changed"])
-def test_damage_is_refused_or_harmless(tmp_path, log_maker, kind, how):
-    rng = np.random.default_rng([ord(letter) for letter in kind + how])
+@pytest.mark.filterwarnings("ignore::hedgerow.errors.HedgerowWarning")
+def test_damage_is_refused_or_harmless(tmp_path, kind, how):
+    rng = np.random.default_rng([ord(letter) for letter in kind.name + how])
     good = tmp_path / "good"
     good.mkdir()
-    path, files = make(kind, good, log_maker)
+    path = kind.make(good)
+    files = sorted(each for each in good.rglob("*") if each.is_file())
     out = tmp_path / "out"
     out.mkdir()
-    assert try_to_convert(path, out / "good.parquet", options_for(kind, path))
+    assert try_to_convert(kind, path, out / "good.parquet")
     n_refused = 0
     for attempt in range(N_TRIES):
         shutil.copytree(good, tmp_path / "bad")
@@ -148,9 +85,29 @@ def test_damage_is_refused_or_harmless(tmp_path, log_maker, kind, how):
         (tmp_path / "bad" / file).write_bytes(damaged((good / file).read_bytes(), rng, how))
         bad, target = tmp_path / "bad" / path.relative_to(good), out / f"{attempt}.parquet"
         begin_s = time.monotonic()
-        n_refused += not try_to_convert(bad, target, options_for(kind, bad))
+        n_refused += not try_to_convert(kind, bad, target)
         assert time.monotonic() - begin_s < MOST_S
         shutil.rmtree(tmp_path / "bad")
     assert not [each.name for each in out.iterdir() if each.name.startswith(".")]  # no temporaries
     # A single changed byte in a number is often another good number; bytes at random never make a log.
     assert n_refused >= (N_TRIES // 2 if how != "changed" else 1)
+
+
+@pytest.fixture(scope="session")
+def replayed(tmp_path_factory):
+    """What reading the kept inputs again found, by input; in a process of its own, which may fork."""
+    told = tmp_path_factory.mktemp("replayed") / "told.json"
+    command = [sys.executable, str(ROOT / "tools" / "fuzz.py"), "--replay", str(KEPT), "--json", str(told)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert told.exists(), done.stderr
+    return json.loads(told.read_text())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the fuzzer forks, and limits memory as Linux does")
+@pytest.mark.parametrize("name", SAVED)
+def test_what_the_fuzzer_found_stays_mended(name, replayed):
+    assert replayed[name] == []
+
+
+def test_kept_inputs_are_of_kinds_that_there_are():
+    assert {name.partition("/")[0] for name in SAVED} <= set(BY_NAME)

@@ -18,7 +18,7 @@ The suffix of a file, or the content of a folder, picks the format (formats.py).
    out missing returns. What is wrong with a file raises FileError, one sentence;
 3. `open_sink(path, trajectory) -> LogSink` in the same module to write it: `append` one sweep at a time, everything
    under `base/atomic.py`. `trajectory` is T_map_sensor or None. If its row names any, WriteOptions come third;
-4. a row in tests/io/test_fuzz.py, and a round trip through an independent reader.
+4. a row in tools/fuzzing/kinds.py, and a round trip through an independent reader.
 
 Modules of formats are imported when they are first needed. Trajectories in text files: trajectory.py.
 """
