@@ -106,6 +106,16 @@ def test_a_ros1_index_with_a_chunk_twice_is_refused(tmp_path):
         hr.open_log(path)
 
 
+@pytest.mark.parametrize("position", [10**6, 2**63, 2**64 - 1])
+def test_a_ros1_index_beyond_the_end_is_refused(tmp_path, position):
+    path = drive("bag").write(tmp_path)
+    data = bytearray(path.read_bytes())
+    struct.pack_into("<Q", data, data.index(b"index_pos=") + 10, position)
+    path.write_bytes(data)
+    with pytest.raises(FileError, match=r"is damaged, cut off, or no ROS 1 bag"):
+        hr.open_log(path)
+
+
 @pytest.mark.parametrize(
     "text, said",
     [
