@@ -18,9 +18,10 @@ import yaml
 from bag_maker import START_NS, Maker, drive, points_at
 
 import hedgerow as hr
+from hedgerow.base.bounded_file import BoundedPath
 from hedgerow.errors import FileError
 from hedgerow.io.ros import limits
-from hedgerow.io.ros.limits import BoundedPath, bounded_queries, decompress
+from hedgerow.io.ros.limits import bounded_queries, decompress
 from hedgerow.io.ros.messages import rows_of
 from hedgerow.io.yaml_text import read_yaml
 
