@@ -49,11 +49,14 @@ def glb(count=3, **tables):
         ("b.obj", CORNERS.replace(b"0 1 0", b"0 nan 0") + b"f 1 2 3\n", "no numbers"),
         ("c.obj", CORNERS.replace(b"0 1 0", b"0 1e300 0") + b"f 1 2 3\n", "beyond 1e\\+09"),
         ("a.glb", glb(10**9), "its meshes have 2e\\+09 vertices and corners"),
+        ("i.glb", glb(10**7), "20,000,000 vertices and corners whose numbers are not in the file"),
         ("b.glb", glb(-1), "cannot be read as a mesh"),
         ("c.glb", glb(nodes=[{"children": [1]}, {"children": [0], "mesh": 0}]), "its nodes lie in a circle"),
         ("d.glb", glb(nodes=[{"children": [k + 1]} for k in range(500)] + [{"mesh": 0}]), "more than 100 deep"),
         ("e.glb", b"", "cannot be read as a mesh"),
         ("f.glb", glb()[:40], "cannot be read as a mesh"),
+        ("g.glb", glb() + struct.pack("<I4s", 2**32 - 1, b"BIN"), "should have 4,294,967,295 bytes"),
+        ("h.glb", glb() + bytes(8 * 200), "more than 100 parts"),
     ],
 )
 def test_a_damaged_mesh_is_refused_with_its_name(tmp_path, name, content, words):
