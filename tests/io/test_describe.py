@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `hedgerow info` tells about a file."""
 
+import struct
+
 import numpy as np
 import pytest
 
@@ -58,6 +60,16 @@ def test_log_without_beams_or_returns_is_described(tmp_path, n):
     assert lines["Ranges"] == "none (limits 0 to inf m)"
 
 
+@pytest.mark.filterwarnings("ignore::hedgerow.errors.HedgerowWarning")
+def test_a_cloud_without_usable_points_is_described(tmp_path, log_maker):
+    write_log(log_maker(), tmp_path / "x.las")
+    data = bytearray((tmp_path / "x.las").read_bytes())
+    struct.pack_into("<d", data, 155, 1e159)  # the offset of x, which puts all points out of reach
+    (tmp_path / "x.las").write_bytes(data)
+    lines = describe(tmp_path / "x.las")
+    assert (lines["Beams"], lines["Time"], lines["Returns"][0]) == ("0 in 0 sweeps", "none", "0")
+
+
 def test_trajectories_are_described(tmp_path):
     trajectory = Trajectory.line((0, 0, 1), (3, 4, 1), 2)
     write_trajectory(trajectory, tmp_path / "x.tum")
@@ -105,6 +117,6 @@ def test_what_a_log_says_cannot_steer_the_terminal_nor_fill_it(tmp_path, log_mak
     lines = describe(tmp_path / "x.parquet")
     assert all(text.isprintable() for text in lines.values())
     assert lines["Fired at"].startswith(r"scene a\x1b[31mb\u202exxx")
-    assert lines["Trajectory"] == r"poses\r.tum"
+    assert lines["Trajectory"] == "poses .tum"
     assert len(lines["Fired at"]) < 600
     assert len(lines["Metadata"]) < 5000

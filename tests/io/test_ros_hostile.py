@@ -18,9 +18,10 @@ import yaml
 from bag_maker import START_NS, Maker, drive, points_at
 
 import hedgerow as hr
+from hedgerow.base.bounded_file import BoundedPath
 from hedgerow.errors import FileError
 from hedgerow.io.ros import limits
-from hedgerow.io.ros.limits import BoundedPath, bounded_queries, decompress
+from hedgerow.io.ros.limits import bounded_queries, decompress
 from hedgerow.io.ros.messages import rows_of
 from hedgerow.io.yaml_text import read_yaml
 
@@ -103,6 +104,16 @@ def test_a_ros1_index_with_a_chunk_twice_is_refused(tmp_path):
     struct.pack_into("<I", data, data.index(b"chunk_count=") + 12, 2)
     path.write_bytes(data + data[at:])
     with pytest.raises(FileError, match=r"its index tells of two chunks at byte \d+"):
+        hr.open_log(path)
+
+
+@pytest.mark.parametrize("position", [10**6, 2**63, 2**64 - 1])
+def test_a_ros1_index_beyond_the_end_is_refused(tmp_path, position):
+    path = drive("bag").write(tmp_path)
+    data = bytearray(path.read_bytes())
+    struct.pack_into("<Q", data, data.index(b"index_pos=") + 10, position)
+    path.write_bytes(data)
+    with pytest.raises(FileError, match=r"is damaged, cut off, or no ROS 1 bag"):
         hr.open_log(path)
 
 

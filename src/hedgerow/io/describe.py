@@ -139,7 +139,7 @@ def _count_returns(file: LogSource) -> tuple[_Totals, int, NDArray[np.int32]]:
             totals.add(rows["time_ns"], rows["range_m"], int(np.count_nonzero(rows["return_number"] == 1)))
         totals.n_beams = len(file)
         return totals, len(sweeps), sweeps
-    chosen = np.unique(np.linspace(0, len(sweeps) - 1, _SWEEPS_LOOKED_AT).round().astype(int))
+    chosen = np.unique(np.linspace(0, len(sweeps) - 1, min(_SWEEPS_LOOKED_AT, len(sweeps))).round().astype(int))
     for _, log in file.iter_sweeps(sweeps[chosen]):
         totals.add(log.beams.time_ns, log.returns.range_m, int(np.count_nonzero(np.isfinite(log.returns.first_m))))
         totals.n_beams += len(log)

@@ -5,13 +5,18 @@ Pillow decodes both and gives the GeoTIFF tags, so no further package is needed.
 pixels; the first row of a picture is its north edge.
 """
 
+import warnings
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from hedgerow.base.arrays import FARTHEST_M, Array
-from hedgerow.errors import FileError, InputError
+from hedgerow.base.bounded_file import BoundedPath
+from hedgerow.base.held_errors import held_errors
+from hedgerow.errors import FileError, InputError, warn
 
 Grid = tuple[Array, Array, Array]
 """(nx,) columns, (ny,) rows, (ny, nx) heights, south first [m]."""
@@ -20,6 +25,7 @@ MAX_PIXELS = 50_000_000
 # Tags and keys of the GeoTIFF standard (OGC 19-008), and GDAL's own for missing values.
 _SCALE, _TIE_POINT, _TRANSFORM, _KEYS, _NO_DATA = 33550, 33922, 34264, 34735, 42113
 _MODEL_TYPE, _RASTER_TYPE, _LINEAR_UNITS, _VERTICAL_UNITS = 1024, 1025, 3076, 4099
+_TILE = (322, 323)
 _PHOTOMETRIC, _SAMPLE_FORMAT, _SIGNED = 262, 339, 2  # Pillow reads signed bytes as unsigned
 _GEOGRAPHIC, _PIXEL_IS_POINT, _METRE = 2, 2, 9001
 
@@ -81,16 +87,9 @@ def _centred(n: int, step_m: float) -> Array:
 
 def _decoded(path: str | Path) -> tuple[Array, str, dict[int, Any]]:
     """Pixels, Pillow's name of their kind, and the tags of a TIFF."""
-    from PIL import Image
-
     try:
-        with Image.open(path, formats=("PNG", "TIFF")) as image:
-            if image.width * image.height > MAX_PIXELS:
-                raise FileError(f"{path}: has {image.width:,} by {image.height:,} pixels; cut it to {MAX_PIXELS:,}")
-            if image.mode != "L" and not image.mode.startswith(("I", "F")):
-                raise FileError(f"{path}: has colours (mode {image.mode}); expected one grey channel of heights")
-            tags: dict[int, Any] = dict(getattr(image, "tag_v2", {}))
-            return np.asarray(image).astype(np.float64), image.mode, tags
+        with _listening() as complaints:
+            decoded = _opened(path)
     except FileNotFoundError:
         raise FileError(f"{path}: there is no such file") from None
     except FileError:
@@ -98,6 +97,43 @@ def _decoded(path: str | Path) -> tuple[Array, str, dict[int, Any]]:
     except Exception as error:  # Pillow's readers raise whatever damaged tags and chunks lead to
         known = "8- or 16-bit PNG, or TIFF of 8 to 32 bit (gdal_translate -ot Float32 makes one)"
         raise FileError(f"{path}: cannot be read; it is damaged, or not of a known kind: {known}") from error
+    if complaints:
+        warn(f"{path}: may be damaged; look at its heights ({complaints[0]})")
+    return decoded
+
+
+def _opened(path: str | Path) -> tuple[Array, str, dict[int, Any]]:
+    from PIL import Image
+
+    try:
+        with BoundedPath(path).open("rb") as file, Image.open(file, formats=("PNG", "TIFF")) as image:
+            if image.width * image.height > MAX_PIXELS:
+                raise FileError(f"{path}: has {image.width:,} by {image.height:,} pixels; cut it to {MAX_PIXELS:,}")
+            if image.mode != "L" and not image.mode.startswith(("I", "F")):
+                raise FileError(f"{path}: has colours (mode {image.mode}); expected one grey channel of heights")
+            tags: dict[int, Any] = dict(getattr(image, "tag_v2", {}))
+            tile = [int(np.max(tags.get(tag, 0))) for tag in _TILE]
+            if tile[0] * tile[1] > MAX_PIXELS:  # libtiff makes room for a tile, however small the picture is
+                raise FileError(f"{path}: has tiles of {tile[0]:,} by {tile[1]:,} pixels; tile it anew")
+            with np.errstate(invalid="ignore"):  # numbers that are none are told of later
+                return np.asarray(image).astype(np.float64), image.mode, tags
+    except Image.DecompressionBombError:
+        raise FileError(f"{path}: has far too many pixels; cut it to {MAX_PIXELS:,}") from None
+
+
+@contextmanager
+def _listening() -> Generator[list[str]]:
+    """Collect what Pillow warns of and libtiff prints, which would reach the terminal; complete after the block."""
+    complaints: list[str] = []
+    held_errors.hold()
+    try:
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            yield complaints
+    finally:
+        printed = held_errors.release(drop=True)
+    complaints += [str(each.message) for each in warned]
+    complaints += printed.splitlines()
 
 
 def _stretched(path: str | Path, pixels: Array, white: int, range_m: tuple[float, float] | None) -> Array:
@@ -145,7 +181,7 @@ def _require_whole(path: str | Path, pixels: Array, tags: dict[int, Any]) -> Non
     if text:
         try:
             # The text has the value in decimal, the pixels may be float32: compare as those.
-            with np.errstate(over="ignore"):
+            with np.errstate(over="ignore", invalid="ignore"):
                 missing |= pixels.astype(np.float32) == np.float32(text)
         except (ValueError, OverflowError):
             raise FileError(f"{path}: its no-data value {text!r} is not a number") from None

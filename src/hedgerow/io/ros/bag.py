@@ -13,9 +13,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from hedgerow.base.bounded_file import BoundedPath
 from hedgerow.errors import FileError, HedgerowError
 from hedgerow.io.ros.check import require_sound
-from hedgerow.io.ros.limits import BoundedPath, bounded_queries, install
+from hedgerow.io.ros.limits import bounded_queries, install
 from hedgerow.io.ros.messages import TF_MESSAGE
 
 VELODYNE_SCAN = "velodyne_msgs/msg/VelodyneScan"

@@ -94,6 +94,8 @@ def _ros1(path: Path) -> None:
             header = _ros1_header(file)
             (position,) = struct.unpack("<Q", header[b"index_pos"])
             n_connections, n_chunks = (struct.unpack("<I", header[key])[0] for key in (b"conn_count", b"chunk_count"))
+            if position > path.stat().st_size:
+                return
             file.seek(position)
             for _ in range(n_connections):
                 _ros1_header(file)

@@ -7,12 +7,10 @@ their quality of service, which is not needed here. Its parser of YAML takes hal
 """
 
 import bz2
-import io
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import cache, partial
 from importlib import import_module
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,31 +19,8 @@ from hedgerow.io.yaml_text import parse_yaml
 MOST_CHUNK_BYTES = 1 << 28
 """Of a chunk or message, decompressed: twelve million points. Recorders write chunks of a megabyte."""
 _MOST_RATIO = 1_000  # real recordings shrink to a tenth; only what was made to harm shrinks more than this
-_LARGE = 1 << 16
 _STEPS_AT_A_TIME = 100_000
 _MOST_STEPS, _STEPS_PER_BYTE = 20_000_000, 20
-
-
-class BoundedPath(type(Path())):
-    """A path whose files never ask for more memory than they have bytes."""
-
-    def open(self, mode: str = "r", *args: Any, **named: Any) -> Any:
-        """Open the file; to be read as bytes, with bounded reads."""
-        if mode != "rb":
-            return super().open(mode, *args, **named)
-        return _BoundedReader(io.FileIO(self, "rb"), self.stat().st_size)
-
-
-class _BoundedReader(io.BufferedReader):
-    def __init__(self, raw: io.FileIO, size: int) -> None:
-        super().__init__(raw)
-        self._size = size
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        """Read, without making room for bytes that the file does not have."""
-        if size is not None and size > _LARGE:
-            size = min(size, max(self._size - self.tell(), 0))
-        return super().read(size)
 
 
 def decompress(start: Callable[[], Any], data: bytes, most: int) -> bytes:

@@ -6,6 +6,7 @@ before trimesh sees it (a GLB's counts), and what trimesh returns is checked bef
 """
 
 import json
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -28,7 +29,8 @@ _MAX_VALUES = 4 * MAX_TRIANGLES
 """Most numbers of a GLB, each counted as often as a mesh uses it."""
 FARTHEST_M = 1e9
 """Vertices and places beyond this are taken for damage."""
-_GLB_HEADER, _JSON = 20, 0x4E4F534A
+_GLB_START, _PART, _JSON = 12, struct.Struct("<II"), 0x4E4F534A
+_MAX_PARTS = 100
 
 _Y_UP = np.array([[1.0, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
 """Turns y up into z up."""
@@ -115,11 +117,7 @@ def _load(path: Path) -> tuple[Any, list[tuple[Any, str]]]:
 
 def _require_small_glb(path: Path) -> None:
     """Refuse a GLB whose meshes add up to more numbers than a scene could hold, however small the file is."""
-    with path.open("rb") as file:
-        head = np.frombuffer(file.read(_GLB_HEADER), dtype="<u4")
-        if len(head) < 5 or head[4] != _JSON:
-            return  # trimesh says what is wrong
-        header: Any = json.loads(file.read(min(int(head[3]), path.stat().st_size)))
+    header = _glb_header(path)
     counts = [_count(each) for each in _tables(header, "accessors")]
     uses = [0] * len(counts)
     for mesh in _tables(header, "meshes"):
@@ -132,11 +130,35 @@ def _require_small_glb(path: Path) -> None:
     n = sum(count * max(1, used) for count, used in zip(counts, uses, strict=True))
     if n > _MAX_VALUES:
         raise FileError(f"{path}: its meshes have {n:.3g} vertices and corners; at most {_MAX_VALUES:,} may be")
+    hollow = sum(_count(each) for each in _tables(header, "accessors") if each.get("bufferView") is None)
+    if hollow > path.stat().st_size:  # trimesh would make as many zeros
+        raise FileError(f"{path}: its meshes have {hollow:,} vertices and corners whose numbers are not in the file")
     nodes = list(_tables(header, "nodes"))
     if len(nodes) > MAX_PLACES:
         raise FileError(f"{path}: has {len(nodes):,} nodes; at most {MAX_PLACES:,} may be")
     if _is_deep(nodes):
         raise FileError(f"{path}: its nodes lie in a circle, or more than {MAX_DEPTH} deep inside each other")
+
+
+def _glb_header(path: Path) -> Any:
+    """Return the JSON of a GLB, None where there is none, which trimesh tells; refuse parts that claim to be longer."""
+    size, header, at = path.stat().st_size, None, _GLB_START
+    with path.open("rb") as file:
+        for number in range(_MAX_PARTS):
+            file.seek(at)
+            head = file.read(_PART.size)
+            if len(head) < _PART.size:
+                break
+            length, kind = _PART.unpack(head)
+            if at + _PART.size + length > size:
+                said = f"its part at byte {at} should have {length:,} bytes"
+                raise FileError(f"{path}: cannot be read as a mesh: it is cut off or damaged; {said}")
+            if number == 0 and kind == _JSON:
+                header = json.loads(file.read(length))
+            at += _PART.size + length
+        else:
+            raise FileError(f"{path}: cannot be read as a mesh: it has more than {_MAX_PARTS} parts; two are usual")
+    return header
 
 
 def _is_deep(nodes: list[dict[str, Any]]) -> bool:
