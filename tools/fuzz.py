@@ -128,7 +128,8 @@ def _guide(given: argparse.Namespace, campaign: "Campaign", seconds: float, fold
     shares = [[kind.name for kind in campaign.kinds[job :: given.jobs]] for job in range(given.jobs)]
     pairs = [pair for pair in zip(shares, folders, strict=True) if pair[0]]
     print(f"Atheris for {seconds:.0f} s", flush=True)
-    for process in [guided.start(share, seconds, given.seed, place) for share, place in pairs]:
+    random_seed = given.seed + 1_000_003 * int(campaign.earlier.get("inputs", 0))  # a later run chooses anew
+    for process in [guided.start(share, seconds, random_seed, place) for share, place in pairs]:
         process.wait()
     by_name = {kind.name: kind for kind in campaign.kinds}
     for _, place in pairs:
