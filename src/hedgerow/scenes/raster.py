@@ -147,6 +147,8 @@ def _unpacked_bytes(path: str | Path) -> tuple[int, int]:
         file.seek(8)
         while len(head := file.read(8)) == 8:
             length, kind = struct.unpack(">I4s", head)
+            if kind == b"IEND":
+                break
             data = file.read(length) if kind == b"IDAT" else b""
             while data and n_found < n_expected and not unpacker.eof:
                 n_found += len(unpacker.decompress(data, 1 << 20))
