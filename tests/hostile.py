@@ -174,7 +174,7 @@ def _run(
     code = 1
     try:
         in_use = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (in_use + most_bytes,) * 2)
+        resource.setrlimit(resource.RLIMIT_AS, (in_use + most_bytes, in_use + most_bytes))
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # what NumPy prints is looked for by turning it into errors
         for name, text in files:
             path.write_text(text, encoding="utf-8")

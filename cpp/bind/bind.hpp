@@ -64,6 +64,7 @@ std::span<const T> values(const AnyArray& array, const char* name, std::ptrdiff_
     for (std::size_t i = array.ndim(); i-- > 0; stride *= array.shape(i))
         if (array.size() > 0 && array.shape(i) > 1 && array.stride(i) != static_cast<std::int64_t>(stride))
             refuse("must be C-contiguous");
+    if (reinterpret_cast<std::uintptr_t>(array.data()) % alignof(T) != 0) refuse("must be aligned");
     return {static_cast<const T*>(array.data()), array.size()};
 }
 

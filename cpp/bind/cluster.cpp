@@ -14,6 +14,12 @@
 namespace hedgerow {
 namespace {
 
+void make_sums(VoxelSums* self, double side_m) {
+    require_within(std::span<const double>(&side_m, 1), "side_m", kFarthest_m);
+    if (side_m <= 0) throw nb::value_error("side_m: must be above 0");
+    new (self) VoxelSums(side_m);
+}
+
 void add_returns(VoxelSums& sums, const AnyArray& origin_m, const AnyArray& direction, const AnyArray& range_m,
                  const nb::object& intensity, const nb::object& label, int threads, const nb::object& progress) {
     const auto directions = values<float>(direction, "direction", -1, 3);
@@ -151,7 +157,7 @@ void bind_cluster(nb::module_& m) {
         field("label_row", &VoxelTable::label_row), field("label", &VoxelTable::label),
         field("label_count", &VoxelTable::label_count));
     nb::class_<VoxelSums>(m, "VoxelSums", "Moments of points per voxel; positions are summed exactly.")
-        .def(nb::init<double>(), nb::arg("side_m"))
+        .def("__init__", make_sums, nb::arg("side_m"))
         .def("__len__", &VoxelSums::size)
         .def("add", add_returns, nb::kw_only(), nb::arg("origin_m").noconvert(), nb::arg("direction").noconvert(),
              nb::arg("range_m").noconvert(), nb::arg("intensity").none(), nb::arg("label").none(), nb::arg("threads"),

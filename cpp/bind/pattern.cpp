@@ -27,7 +27,9 @@ PlacedPattern placed_pattern(const AnyArray& pattern_origin_m, const AnyArray& p
     const auto knots = values<std::int64_t>(knot_time_ns, "knot_time_ns", -1);
     const auto k = static_cast<std::ptrdiff_t>(knots.size());
     if (k == 0) throw nb::value_error("knot_time_ns: is empty");
-    if (repeats.count < 0) throw nb::value_error("repeats.count: is negative");
+    constexpr std::int64_t kMost = std::int64_t{1} << 40;
+    if (repeats.count < 0 || repeats.count > kMost) throw nb::value_error("repeats.count: is negative, or too large");
+    if (repeats.first < -kMost || repeats.first > kMost) throw nb::value_error("repeats.first: is too large");
     const TrajectoryArrays trajectory{knots, values<double>(knot_position_m, "knot_position_m", k, 3),
                                       values<double>(knot_quaternion_xyzw, "knot_quaternion_xyzw", k, 4)};
     PlacedPattern placed(times.size() * static_cast<std::size_t>(repeats.count));

@@ -19,6 +19,7 @@ void make_cloud(PointCloud* self, const AnyArray& position, const AnyArray& norm
                              values<float>(intensity, "intensity", n), labels};
     require_within(arrays.position, "position", kFarthest_m);
     require_within(std::span<const float>(&reach_m, 1), "reach_m", kFarthest_m);
+    if (first < 0 || first > std::int64_t{1} << 62) throw nb::value_error("first: is negative, or too large");
     nb::gil_scoped_release release;
     new (self) PointCloud(arrays, reach_m, first);
 }

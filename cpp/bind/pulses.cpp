@@ -53,6 +53,8 @@ void require_usable(const PulseSettings& settings) {
     const bool digital = settings.receiver.mode == ReturnMode::waveform;
     if (digital && !(settings.digitiser.fwhm_m > 0 && settings.digitiser.step_m > 0))
         throw nb::value_error("fwhm_m, step_m: must be above 0");
+    if (digital && !(settings.digitiser.fwhm_m <= 1e4 * settings.digitiser.step_m))
+        throw nb::value_error("fwhm_m: must be at most 10,000 steps");
 }
 
 // What is kept besides the returns.
@@ -80,6 +82,9 @@ struct PulseAnswer {
 PulseAnswer pulses_fired(Scene& scene, const HeldBeams& beams, const PulseSettings& settings,
                          const PulseDetails& details, int threads, const nb::object& progress) {
     require_usable(settings);
+    constexpr std::int64_t kMost = std::int64_t{1} << 40;
+    if (details.first_sample < -kMost || details.first_sample > kMost || details.n_samples > kMost)
+        throw nb::value_error("first_sample, n_samples: too large");
     const bool digital = settings.receiver.mode == ReturnMode::waveform;
     const std::size_t n = beams.size(), per_pulse = static_cast<std::size_t>(returns_per_pulse(settings.receiver));
     PulseAnswer answer{{n, per_pulse},

@@ -4,6 +4,9 @@
 
 #include <nanobind/stl/tuple.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
@@ -20,11 +23,25 @@ Table<std::uint8_t> thinned_rows(const std::vector<ThinnedPoint>& thinned) {
     return out.get();
 }
 
+constexpr std::int64_t kMostPoints = std::int64_t{1} << 40;
+
+double most(const ThinnedPoint& point) { return 4 * kThinUnit * static_cast<double>(point.count); }
+
 std::span<const ThinnedPoint> thinned_from(const AnyArray& rows, std::ptrdiff_t n) {
     const auto bytes = values<std::uint8_t>(rows, "thinned", n, sizeof(ThinnedPoint));
     if (reinterpret_cast<std::uintptr_t>(bytes.data()) % alignof(ThinnedPoint) != 0)
         throw nb::type_error("thinned: not aligned");
-    return {reinterpret_cast<const ThinnedPoint*>(bytes.data()), bytes.size() / sizeof(ThinnedPoint)};
+    const std::span points(reinterpret_cast<const ThinnedPoint*>(bytes.data()), bytes.size() / sizeof(ThinnedPoint));
+    std::int64_t total = 0;  // small enough that sums over all of them fit
+    for (const ThinnedPoint& point : points) {
+        const bool sound = point.count >= 0 && point.count <= kMostPoints - total && point.n_intensity >= 0 &&
+                           point.n_intensity <= point.count;
+        const auto within = [&](std::int64_t sum) { return std::abs(static_cast<double>(sum)) <= most(point); };
+        if (!sound || !std::ranges::all_of(point.offset, within) || !std::ranges::all_of(point.toward, within))
+            throw nb::value_error("thinned: no sums of points");
+        total += point.count;
+    }
+    return points;
 }
 
 auto thin_points(const AnyArray& position_m, const AnyArray& toward, const AnyArray& intensity, const AnyArray& label,
@@ -33,6 +50,7 @@ auto thin_points(const AnyArray& position_m, const AnyArray& toward, const AnyAr
     const auto n = static_cast<std::ptrdiff_t>(labels.size());
     const PointsToThin points{values<double>(position_m, "position_m", n, 3), values<float>(toward, "toward", n, 3),
                               values<float>(intensity, "intensity", n), labels};
+    require_within(points.toward, "toward", 2);
     const Fresh<Column<std::uint32_t>> thinned_of(labels.size());
     std::vector<ThinnedPoint> thinned;
     {

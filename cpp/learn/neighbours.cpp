@@ -35,6 +35,7 @@ std::array<std::int64_t, 3> lowest(std::span<const double> position_m, double ce
         if (least > most) continue;
         if (!((most - least) / cell_m < static_cast<double>(kMask) - 4))
             throw std::invalid_argument("points lie too far apart");
+        if (!(std::abs(least / cell_m) < 1e15)) throw std::invalid_argument("points lie too far from the map's zero");
         low[axis] = cell_of(least, cell_m) - 2;
     }
     return low;

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 #include "base/parallel.hpp"
+#include "base/wrapping.hpp"
 
 namespace hedgerow {
 namespace {
@@ -15,10 +17,10 @@ constexpr std::size_t kChunksPerTick = 32;  // about a million beams
 }  // namespace
 
 void VoxelSum::add(const VoxelSum& other) {
-    count += other.count;
-    for (int i = 0; i < 3; ++i) first[i] += other.first[i];
-    for (int i = 0; i < 6; ++i) second[i] += other.second[i];
-    known += other.known;
+    add_to(count, other.count);
+    for (int i = 0; i < 3; ++i) add_to(first[i], other.first[i]);
+    for (int i = 0; i < 6; ++i) add_to(second[i], other.second[i]);
+    add_to(known, other.known);
     intensity += other.intensity;
     intensity_squared += other.intensity_squared;
 }
@@ -32,7 +34,7 @@ std::uint32_t VoxelSums::number(const VoxelKey& key) {
 void VoxelSums::count_label(std::uint32_t voxel, std::uint16_t label, std::int64_t count) {
     const std::uint32_t entry = labels_.number(std::uint64_t{voxel} << 16 | label);
     if (entry == label_counts_.size()) label_counts_.push_back(0);
-    label_counts_[entry] += count;
+    add_to(label_counts_[entry], count);
 }
 
 void VoxelSums::add_voxel(const VoxelKey& key, const VoxelSum& sum) { sums_[number(key)].add(sum); }
@@ -64,6 +66,8 @@ void VoxelSums::add_range(const MeasuredArrays& returns, Chunk beams) {
         for (int axis = 0; axis < 3; ++axis) {
             const double at_m = returns.origin_m[3 * beam + axis] + range_m * returns.direction[3 * beam + axis];
             const double number = std::floor(at_m / side_m_);
+            if (!(std::abs(number) < 2147483647.0))
+                throw std::invalid_argument("a point lies too far from the map's zero");
             cell[axis] = static_cast<std::int32_t>(number);
             offset[axis] = std::llround((at_m - (number + 0.5) * side_m_) / step_m);
         }

@@ -5,13 +5,15 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <stdexcept>
 
 #include "base/lanes.hpp"
 
 namespace hedgerow {
 namespace {
 
-constexpr double kReach = 3;     // widths of the pulse; beyond, it is below 2e-11 of its peak
+constexpr double kReach = 3;  // widths of the pulse; beyond, it is below 2e-11 of its peak
+constexpr double kMostSamples = 1e8;
 constexpr float kDim = 1e-6f;    // what a black surface sends back: enough to be told from nothing
 constexpr float kFloor = 1e-6f;  // of the highest sample: lower maxima are rounding
 
@@ -26,6 +28,8 @@ void Waveform::record(std::span<const Reflection> light) {
     if (light.empty()) return;
     const double reach_m = kReach * digitiser_.fwhm_m, step_m = digitiser_.step_m;
     first_ = static_cast<std::ptrdiff_t>(std::floor((light.front().range_m - reach_m) / step_m)) - 1;
+    if (!((light.back().range_m - light.front().range_m) / step_m < kMostSamples))
+        throw std::length_error("step_m: is too small for returns so far apart");
     const auto end = static_cast<std::ptrdiff_t>(std::ceil((light.back().range_m + reach_m) / step_m)) + 2;
     samples_.resize(static_cast<std::size_t>(end - first_), 0.0f);
     const float decay = decay_per_m2(digitiser_.fwhm_m), step = static_cast<float>(step_m);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/parallel.hpp"
+#include "base/wrapping.hpp"
 
 namespace hedgerow {
 namespace {
@@ -58,8 +59,9 @@ class Stretch {
     }
 
     Pose at(std::int64_t time_ns) const {
-        const double f =
-            end_ns > begin_ns ? static_cast<double>(time_ns - begin_ns) / static_cast<double>(end_ns - begin_ns) : 0.0;
+        const double f = end_ns > begin_ns ? static_cast<double>(difference(time_ns, begin_ns)) /
+                                                 static_cast<double>(difference(end_ns, begin_ns))
+                                           : 0.0;
         // Below a ten-thousandth of a radian the chord and the arc agree to 1e-9.
         const bool straight = angle_ < 1e-4;
         const double inverse = straight ? 1 : 1 / std::sin(angle_);
@@ -105,7 +107,9 @@ void place_pattern(const PatternArrays& pattern, const TrajectoryArrays& traject
         for (std::size_t i = begin; i < end; ++i) {
             const std::size_t k = i / pattern.size(), pulse = i - k * pattern.size();
             const double turns = static_cast<double>(repeats.first + static_cast<std::int64_t>(k));
-            const std::int64_t t = repeats.start_ns + std::llround(turns * repeats.period_ns) + pattern.time_ns[pulse];
+            std::int64_t t = repeats.start_ns;
+            add_to(t, std::llround(turns * repeats.period_ns));
+            add_to(t, pattern.time_ns[pulse]);
             if (!posed || t != posed_ns) {  // lasers that fire together share a pose
                 if (!posed || t < stretch.begin_ns || t >= stretch.end_ns)
                     stretch = Stretch(trajectory, stretch_at(trajectory, t));

@@ -13,9 +13,8 @@ from hedgerow.base.parameters import (
     Positive,
     Share,
     StrictParameters,
-    shorten,
 )
-from hedgerow.errors import FileError, InputError, ParameterError
+from hedgerow.errors import FileError, InputError, ParameterError, shown
 
 
 class Box(Parameters):
@@ -158,5 +157,5 @@ def test_strict_parameters_take_no_text_for_a_number():
 
 
 def test_long_values_are_shown_shortened():
-    assert shorten([0] * 100) == "[" + "0, " * 18 + "0,..."
-    assert len(shorten("x" * 100)) == 60
+    assert shown([0] * 100) == "[" + "0, " * 18 + "0,..."
+    assert len(shown("x" * 100)) == 60

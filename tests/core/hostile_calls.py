@@ -384,7 +384,7 @@ def make_surface(**given: Any) -> None:
 class Kernel:
     """A call with its good arguments, and the names of the core that it tries."""
 
-    call: Callable[..., None]
+    call: Callable[..., object]
     good: Callable[[], Arguments]
     covers: tuple[str, ...] = ()
 
@@ -465,7 +465,7 @@ KERNELS = {
         lambda **given: fire_pulses(beams(), **given),
         lambda: (
             pulse_arguments()
-            | {"points": np.zeros((0, 2), np.float32), "cells": np.tile(np.float32([0, 0.5, 0, 1]), (5, 1))}
+            | {"points": np.zeros((0, 2), np.float32), "cells": np.tile(np.array([0, 0.5, 0, 1], np.float32), (5, 1))}
             | {"mode": _core.ReturnMode.all}
         ),
     ),

@@ -31,7 +31,8 @@ def test_kernel_refuses_or_answers(kernel):
     tried = [line for line in lines if not line.startswith("  ")]
     assert done.returncode == 0 and tried[-1] == "end", f"died at {tried[-1:]}: {done.stderr[-2000:]}"
     assert len(tried) > 20
-    assert done.stderr == ""
+    # Under AddressSanitizer refused memory is told there, beside the MemoryError.
+    assert [line for line in done.stderr.splitlines() if "AddressSanitizer failed to allocate" not in line] == []
 
 
 def test_refusals_name_the_argument():

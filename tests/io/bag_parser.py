@@ -96,7 +96,7 @@ def transforms(raw):
     return found
 
 
-def read_by_others(path):
+def read_by_others(path) -> Any:
     """Return [(topic, log time, content)]: of clouds (stamp, frame, points, is_dense), of TF a list of transforms."""
     if path.suffix == ".bag":
         decode = {"sensor_msgs/PointCloud2": cloud, "tf2_msgs/TFMessage": transforms}

@@ -201,7 +201,8 @@ def test_statistics_that_lie_hide_no_sweep(path):
         if each[1] == footer.TEXT:
             each[2] = (9).to_bytes(4, "little")
     path.write_bytes(footer.join(body, tree))
-    assert pq.read_metadata(path).row_group(1).column(0).statistics.min == 9
+    statistics = pq.read_metadata(path).row_group(1).column(0).statistics
+    assert statistics is not None and statistics.min == 9
     assert open_log(path).sweeps.tolist() == [0, 1]
     assert len(read_log(path).select(sweep=1)) == len(open_log(path).read(1)) == 30
 
@@ -244,7 +245,7 @@ def test_missing_values(path, name):
         read_log(path)
     for _ in range(2):
         with pytest.raises(FileError, match=f"column '{name}': has missing values"):
-            next(open_log(path).batches([name]))
+            next(reader.LogFile(path).batches([name]))
 
 
 def test_a_column_twice(path):
@@ -273,6 +274,12 @@ def test_impossible_rows_are_no_description(path, number, range_m, message):
 # The header
 
 
+def header_text(path) -> str:
+    metadata = pq.read_metadata(path).metadata
+    assert metadata is not None
+    return metadata[b"hedgerow"].decode()
+
+
 def with_header(path, text):
     table = pq.read_table(path).replace_schema_metadata({b"hedgerow": text})
     pq.write_table(table, path)
@@ -293,7 +300,7 @@ def with_header(path, text):
     ],
 )
 def test_header_field_of_wrong_type_or_out_of_bounds(path, name, value):
-    header = json.loads(pq.read_metadata(path).metadata[b"hedgerow"]) | {name: value}
+    header = json.loads(header_text(path)) | {name: value}
     with_header(path, json.dumps(header))
     expected = "range limits|max_range_m|min_range_m" if "range_m" in name else name
     refused(path, rf"the 'hedgerow' metadata is damaged \(({expected}): ")
@@ -301,7 +308,7 @@ def test_header_field_of_wrong_type_or_out_of_bounds(path, name, value):
 
 @pytest.mark.parametrize("name", ["format", "part", "returns_per_pulse", "min_range_m", "sensor", "metadata", "seed"])
 def test_header_without_a_field(path, name):
-    header = json.loads(pq.read_metadata(path).metadata[b"hedgerow"])
+    header = json.loads(header_text(path))
     del header[name]
     with_header(path, json.dumps(header))
     refused(path, rf"the 'hedgerow' metadata is damaged \({name}: ")
@@ -338,7 +345,7 @@ def test_header_that_is_no_plain_json(path, text, message):
     ],
 )
 def test_metadata_that_could_not_be_written_again(path, metadata, message):
-    text = pq.read_metadata(path).metadata[b"hedgerow"].decode()
+    text = header_text(path)
     with_header(path, text.replace('"note": "', f'"odd": {metadata}, "note": "'))
     refused(path, message)
 

@@ -91,7 +91,7 @@ def test_flipped_bytes_of_a_raster_lead_to_ground_or_a_sentence(tmp_path, compre
     for _ in range(60):
         changed = bytearray(good)
         for place in rng.integers(0, 250, 3):
-            changed[place] = rng.choice([0, 1, 2, 12, 255, rng.integers(0, 256)])
+            changed[place] = rng.choice([0, 1, 2, 12, 255, int(rng.integers(0, 256))])
         path.write_bytes(changed)
         try:
             Terrain.from_raster(path)

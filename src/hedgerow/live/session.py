@@ -18,8 +18,7 @@ from typing import Any, cast
 
 from hedgerow.base.allowance import Allowance
 from hedgerow.base.guard import Visit, linger
-from hedgerow.base.parameters import shorten
-from hedgerow.errors import InputError
+from hedgerow.errors import InputError, shown
 from hedgerow.io.formats import require_package
 
 SUBPROTOCOLS = ("foxglove.sdk.v1", "foxglove.websocket.v1")
@@ -306,7 +305,7 @@ class Session:
                 for number in _numbers(order, "channelIds"):
                     self._announced.pop(number, None)
             case other:
-                raise InputError("op", f"{shorten(other)} is not known here")
+                raise InputError("op", f"{shown(other)} is not known here")
 
     def _subscribe(self, entries: list[dict[str, Any]]) -> None:
         n_wrong = 0

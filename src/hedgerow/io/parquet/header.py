@@ -26,7 +26,6 @@ FORMAT = 1
 """Raised by one when older readers would misread the file."""
 MAX_RETURNS = 255
 """Most returns of a pulse: `return_number` is a byte."""
-_FLOAT32_MAX = 3.4e38  # what ranges are stored in
 _MAX_PARTS = 100_000
 _MAX_TEXT = 200
 _MAX_BYTES = 16_000_000  # of the JSON text
@@ -54,8 +53,6 @@ class Header:
         for name in ("min_range_m", "max_range_m"):
             _require_number(name, getattr(self, name))
         require_limits(self.min_range_m, self.max_range_m)
-        if _FLOAT32_MAX < self.max_range_m < math.inf:
-            raise InputError("max_range_m", f"expected at most {_FLOAT32_MAX:g} m, or no limit")
         if len(self.map_origin_m) != 3 or not all(math.isfinite(each) for each in self.map_origin_m):
             raise InputError("map_origin_m", f"expected three finite numbers, found {shown(self.map_origin_m)}")
         _require_whole("returns_per_pulse", self.returns_per_pulse, 1, MAX_RETURNS)

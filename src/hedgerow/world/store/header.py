@@ -16,7 +16,6 @@ from hedgerow.log import require_limits
 
 Position = tuple[float, float, float]
 _LEAST_TILE_M = 1e-3  # numbers of tiles stay exact in float64
-_FLOAT32_MAX = 3.4e38  # what ranges are counted in
 _LONGEST = 60
 _MAX_DEPTH = 24  # a settings file may have 32
 
@@ -60,8 +59,6 @@ class WorldHeader:
             raise InputError("kind", f"expected lower-case letters, digits and dashes, found {self.kind!r}")
         low, high = float(self.min_range_m), float(self.max_range_m)
         require_limits(low, high)
-        if _FLOAT32_MAX < high < np.inf:
-            raise InputError("max_range_m", f"expected at most {_FLOAT32_MAX:g} m, or inf, found {high}")
         if not _LEAST_TILE_M <= self.tile_m <= arrays.FARTHEST_M:
             raise InputError("tile_m", f"expected {_LEAST_TILE_M:g} to {arrays.FARTHEST_M:g} m, found {self.tile_m}")
         if not 0 <= self.provenance.n_beams < 2**63:
