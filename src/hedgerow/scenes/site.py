@@ -139,7 +139,7 @@ class ScenePlan:
             built.scene.build()
             report("building the search trees", 1, 1)
         except MemoryError:
-            raise FileError(f"{source.path}: the scene does not fit into the memory; ask for fewer plants") from None
+            raise FileError(f"{source.path}: the scene does not fit into the memory; ask for fewer plants, or a coarser ground") from None
         labels = all_labels(file)
         return Site(
             name=source.name,
