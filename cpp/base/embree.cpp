@@ -4,8 +4,10 @@
 #include <atomic>
 #include <cstdlib>
 #include <mutex>
+#include <new>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace hedgerow {
 namespace {
@@ -13,10 +15,23 @@ namespace {
 std::atomic<std::ptrdiff_t> bytes_held{0};
 std::mutex error_mutex;
 std::string first_error;  // the first one since the last check; later ones are usually its consequences
+bool was_memory = false;
 
-void keep_error(void*, RTCError, const char* text) {
+// Becomes Python's MemoryError, and keeps the words.
+class OutOfMemory : public std::bad_alloc {
+public:
+    explicit OutOfMemory(std::string text) : text_(std::move(text)) {}
+    const char* what() const noexcept override { return text_.c_str(); }
+
+private:
+    std::string text_;
+};
+
+void keep_error(void*, RTCError code, const char* text) {
     std::lock_guard lock(error_mutex);
-    if (first_error.empty()) first_error = text ? text : "unknown error";
+    if (!first_error.empty()) return;
+    first_error = text ? text : "unknown error";
+    was_memory = code == RTC_ERROR_OUT_OF_MEMORY;
 }
 
 bool watch_memory(void*, std::ptrdiff_t bytes, bool) {
@@ -54,6 +69,7 @@ void check_embree(const char* doing) {
     if (first_error.empty()) return;
     std::string text = std::string("Embree failed while ") + doing + ": " + first_error;
     first_error.clear();
+    if (was_memory) throw OutOfMemory(text);
     throw std::runtime_error(text);
 }
 

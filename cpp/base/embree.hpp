@@ -80,7 +80,7 @@ RTCDevice device();
 // Whether Embree traces packets of sixteen as they are (AVX-512). HEDGEROW_LANES=8 in the environment says no.
 bool traces_wide_packets();
 
-// Throws std::runtime_error with Embree's own words if a call since the last check failed.
+// Throws std::runtime_error with Embree's own words if a call since the last check failed; std::bad_alloc for memory.
 void check_embree(const char* doing);
 
 // Bytes that Embree holds now (buffers and acceleration structures of all live scenes).

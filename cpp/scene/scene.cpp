@@ -252,19 +252,21 @@ void Scene::flatten_into(std::vector<Placement>& out, const Placement& placed) {
 
 void Scene::flatten() {
     if (flattened_) return;
+    std::vector<Placement> flat;
     std::uint64_t next = n_own_elements_;
     for (const Placement& child : placed_) {
         if (child.first_element >= 0 && static_cast<std::uint64_t>(child.first_element) < n_own_elements_)
             throw std::invalid_argument("first_element: is the number of another element");
-        const std::size_t begin = flat_.size();
-        flatten_into(flat_, child);
+        const std::size_t begin = flat.size();
+        flatten_into(flat, child);
         std::uint64_t number = child.first_element < 0 ? next : static_cast<std::uint64_t>(child.first_element);
-        for (std::size_t i = begin; i < flat_.size(); ++i) {
-            flat_[i].first_element = static_cast<std::int64_t>(number);
-            number += flat_[i].scene->n_own_elements_;
+        for (std::size_t i = begin; i < flat.size(); ++i) {
+            flat[i].first_element = static_cast<std::int64_t>(number);
+            number += flat[i].scene->n_own_elements_;
         }
         if (child.first_element < 0) next = number;
     }
+    flat_ = std::move(flat);
     flattened_ = true;
 }
 
@@ -272,10 +274,11 @@ RTCScene Scene::own_embree(Purpose purpose) {
     std::lock_guard lock(building_);
     OwnedScene& scene = own_embree_[static_cast<int>(purpose)];
     if (!scene) {
-        scene = new_embree_scene(purpose);
-        for (unsigned id = 0; id < own_.size(); ++id) rtcAttachGeometryByID(scene.get(), own_[id]->handle.get(), id);
-        rtcCommitScene(scene.get());
+        OwnedScene made = new_embree_scene(purpose);
+        for (unsigned id = 0; id < own_.size(); ++id) rtcAttachGeometryByID(made.get(), own_[id]->handle.get(), id);
+        rtcCommitScene(made.get());
         check_embree("building a scene");
+        scene = std::move(made);  // only a whole one is kept: one without its tree has no hits
     }
     return scene.get();
 }
@@ -283,8 +286,8 @@ RTCScene Scene::own_embree(Purpose purpose) {
 RTCScene Scene::instanced_embree(Purpose purpose) {
     OwnedScene& scene = instanced_embree_[static_cast<int>(purpose)];
     if (scene) return scene.get();
-    scene = new_embree_scene(purpose);
-    for (unsigned id = 0; id < own_.size(); ++id) rtcAttachGeometryByID(scene.get(), own_[id]->handle.get(), id);
+    OwnedScene made = new_embree_scene(purpose);
+    for (unsigned id = 0; id < own_.size(); ++id) rtcAttachGeometryByID(made.get(), own_[id]->handle.get(), id);
     for (std::size_t i = 0; i < flat_.size(); ++i) {
         OwnedGeometry instance(rtcNewGeometry(device(), RTC_GEOMETRY_TYPE_INSTANCE));
         rtcSetGeometryInstancedScene(instance.get(), flat_[i].scene->own_embree(purpose));
@@ -292,10 +295,11 @@ RTCScene Scene::instanced_embree(Purpose purpose) {
         std::copy(flat_[i].to_world.begin(), flat_[i].to_world.end(), matrix);
         rtcSetGeometryTransform(instance.get(), 0, RTC_FORMAT_FLOAT3X4_ROW_MAJOR, matrix);
         rtcCommitGeometry(instance.get());
-        rtcAttachGeometryByID(scene.get(), instance.get(), static_cast<unsigned>(own_.size() + i));
+        rtcAttachGeometryByID(made.get(), instance.get(), static_cast<unsigned>(own_.size() + i));
     }
-    rtcCommitScene(scene.get());
+    rtcCommitScene(made.get());
     check_embree("building a scene of instances");
+    scene = std::move(made);
     return scene.get();
 }
 

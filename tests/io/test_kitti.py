@@ -243,6 +243,9 @@ def test_damaged_packet_and_labels(tmp_path):
     refused("0000000001.txt, line 1: expected 30 numbers", drive)
     file.write_text(" ".join(["nan"] * 30))
     refused("holds NaN or infinity", drive)
+    for place, said in (("90 8", "the latitude is 90 degrees"), ("49 1e308", r"the longitude is 1e\+308 degrees")):
+        file.write_text(f"{place} {' '.join(['0'] * 28)}")
+        refused(said, drive)
     (sequence / "labels" / "000001.label").write_bytes(b"123")
     refused("000001.label: has 3 bytes, expected 120", sequence)
 

@@ -138,6 +138,24 @@ def test_a_picture_or_a_tile_of_too_many_pixels_is_refused(tmp_path):
             Terrain.from_raster(tmp_path / "a.tif", metres_per_pixel=1.0)
 
 
+def test_a_picture_without_all_of_its_pixels_is_refused(tmp_path):
+    Image.fromarray(np.ones((8, 8), np.float32)).save(tmp_path / "a.tif", tiffinfo={33550: (1.0, 1.0, 0.0)})
+    data = bytearray((tmp_path / "a.tif").read_bytes())
+    struct.pack_into("<I", data, data.index(struct.pack("<HHI", 257, 4, 1)) + 8, 50_000)
+    (tmp_path / "a.tif").write_bytes(data)
+    with pytest.raises(FileError, match=r"a.tif: has data for 64 of its 400,000 pixels"):
+        Terrain.from_raster(tmp_path / "a.tif")
+    for depth, interlaced, n_there in [(8, 0, 4), (16, 0, 4), (4, 0, 4), (8, 1, 2)]:
+        header = b"IHDR" + struct.pack(">IIBBBBB", 8, 8, depth, 0, 0, 0, interlaced)
+        rows = b"IDAT" + zlib.compress(bytes(n_there * (1 + depth)))
+        data = b"\x89PNG\r\n\x1a\n"
+        for part in (header, rows):
+            data += struct.pack(">I", len(part) - 4) + part + struct.pack(">I", zlib.crc32(part))
+        (tmp_path / "a.png").write_bytes(data)
+        with pytest.raises(FileError, match=r"a.png: has data for \d\d of its 64 pixels"):
+            Terrain.from_raster(tmp_path / "a.png", metres_per_pixel=1.0, height_range_m=(0, 1))
+
+
 def test_heights_that_are_no_numbers_are_told_of_once(tmp_path):
     heights = np.zeros((4, 4), np.float32)
     heights.view(np.uint32)[1, 1] = 0x7F800001  # a NaN of which the processor tells

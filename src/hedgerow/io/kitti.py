@@ -352,6 +352,8 @@ def _read_oxts(path: Path) -> NDArray[np.float64]:
         raise FileError(f"{path}: holds NaN or infinity; the pose of this instant is not known")
     if abs(values[0]) >= 90:
         raise FileError(f"{path}: the latitude is {values[0]:g} degrees; expected less than 90")
+    if abs(values[1]) > 360:
+        raise FileError(f"{path}: the longitude is {values[1]:g} degrees; expected at most 360")
     return values
 
 

@@ -5,7 +5,9 @@ Pillow decodes both and gives the GeoTIFF tags, so no further package is needed.
 pixels; the first row of a picture is its north edge.
 """
 
+import struct
 import warnings
+import zlib
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -115,10 +117,44 @@ def _opened(path: str | Path) -> tuple[Array, str, dict[int, Any]]:
             tile = [int(np.max(tags.get(tag, 0))) for tag in _TILE]
             if tile[0] * tile[1] > MAX_PIXELS:  # libtiff makes room for a tile, however small the picture is
                 raise FileError(f"{path}: has tiles of {tile[0]:,} by {tile[1]:,} pixels; tile it anew")
+            _require_all_pixels(path, image)
             with np.errstate(invalid="ignore"):  # numbers that are none are told of later
                 return np.asarray(image).astype(np.float64), image.mode, tags
     except Image.DecompressionBombError:
         raise FileError(f"{path}: has far too many pixels; cut it to {MAX_PIXELS:,}") from None
+
+
+def _require_all_pixels(path: str | Path, image: Any) -> None:
+    """Refuse a file with fewer pixels than it says: Pillow takes 0 for the others."""
+    n = image.width * image.height
+    corners = [each[1] for each in image.tile]
+    n_there = sum((min(x1, image.width) - x0) * (min(y1, image.height) - y0) for x0, y0, x1, y1 in corners)
+    if image.format == "PNG":
+        n_bytes, n_expected = _unpacked_bytes(path)
+        n_there = n if n_bytes >= n_expected else n * n_bytes // n_expected
+    if n_there < n:
+        raise FileError(f"{path}: has data for {n_there:,} of its {n:,} pixels; was its copying interrupted?")
+
+
+def _unpacked_bytes(path: str | Path) -> tuple[int, int]:
+    """Count the bytes that the pixels of a grey PNG are packed from, and those that its header asks for."""
+    unpacker, n_found = zlib.decompressobj(), 0
+    with BoundedPath(path).open("rb") as file:
+        width, height, depth, _, _, _, is_interlaced = struct.unpack(">IIBBBBB", file.read(29)[16:])
+        n_expected = height * ((width * depth + 7) // 8 + 1)
+        if is_interlaced:  # rows are split, and parts begin with a byte more: ask for the least
+            n_expected = height * width * depth // 8
+        file.seek(8)
+        while len(head := file.read(8)) == 8:
+            length, kind = struct.unpack(">I4s", head)
+            if kind == b"IEND":
+                break
+            data = file.read(length) if kind == b"IDAT" else b""
+            while data and n_found < n_expected and not unpacker.eof:
+                n_found += len(unpacker.decompress(data, 1 << 20))
+                data = unpacker.unconsumed_tail
+            file.seek(4 if kind == b"IDAT" else length + 4, 1)
+    return n_found, n_expected
 
 
 @contextmanager

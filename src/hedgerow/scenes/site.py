@@ -139,7 +139,8 @@ class ScenePlan:
             built.scene.build()
             report("building the search trees", 1, 1)
         except MemoryError:
-            raise FileError(f"{source.path}: the scene does not fit into the memory; ask for fewer plants") from None
+            what_to_do = "ask for fewer plants, or a coarser ground"
+            raise FileError(f"{source.path}: the scene does not fit into the memory; {what_to_do}") from None
         labels = all_labels(file)
         return Site(
             name=source.name,
