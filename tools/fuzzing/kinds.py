@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from hedgerow.io.source import LogSource
 
 _SCANNER: dict[str, Any] = {"scanner_m": seeds.MAP_ORIGIN_M}
-_LONGEST_LINE = 2_000
 _STATIC: dict[str, Any] = {"static": True}
 
 
@@ -81,7 +80,7 @@ def describe(path: Path) -> None:
     for label, text in describe(path):
         if not (isinstance(label, str) and isinstance(text, str)):
             raise Nonsense(f"a description is no text: {label!r}: {text!r}")
-        if any(not line.isprintable() or len(line) > _LONGEST_LINE for line in (label, *text.split("\n"))):
+        if not all(line.isprintable() for line in (label, *text.split("\n"))):
             raise Nonsense(f"a description is not fit to be printed: {label}: {text[:200]!r}")
 
 
