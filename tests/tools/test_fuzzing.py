@@ -22,7 +22,7 @@ from fuzzing.isolate import run_all
 from fuzzing.kinds import Kind
 from fuzzing.reproducers import keep, kept, kept_below, shrink
 
-from hedgerow.errors import FileError, warn
+from hedgerow.errors import FileError, HedgerowError, warn
 
 GOOD, BAD = b"good", b"xxxx bad xxxx"
 SEED = Seed({"x.json": GOOD}, "x.json")
@@ -127,8 +127,12 @@ def test_warnings_of_libraries_are_found(tmp_path):
 
 @pytest.mark.parametrize("said", ["two\nlines of text", "a \x1b[31mcolour", "x" * 600, "short"])
 def test_bad_sentences_are_found(tmp_path, said):
+    class Raw(HedgerowError):  # others make their texts fit to be printed themselves
+        def __str__(self):
+            return said
+
     def fault(path):
-        raise FileError(said)
+        raise Raw
 
     assert found_with(fault, tmp_path)[0] == [["sentence"]]
 

@@ -79,7 +79,9 @@ def describe(path: Path) -> None:
 
     for label, text in describe(path):
         if not (isinstance(label, str) and isinstance(text, str)):
-            raise Nonsense(f"a description has {label!r}: {text!r}")
+            raise Nonsense(f"a description is no text: {label!r}: {text!r}")
+        if not all(line.isprintable() for line in (label, *text.split("\n"))):
+            raise Nonsense(f"a description is not fit to be printed: {label}: {text[:200]!r}")
 
 
 _BEAMS = hr.Beams.from_arrays(

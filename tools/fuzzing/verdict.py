@@ -175,7 +175,8 @@ class Judge:
         except BaseException as error:
             what = {"Nonsense": "nonsense", "MemoryError": "memory"}.get(type(error).__name__, "traceback")
             what = "memory" if _out_of_memory(error) else what
-            return True, Finding(what, f"{type(error).__name__} {_places(error)}", str(error)[:MOST_SHOWN])
+            where = str(error).partition(":")[0] if what == "nonsense" else f"{type(error).__name__} {_places(error)}"
+            return True, Finding(what, where, str(error)[:MOST_SHOWN])
         return False, None
 
     def _check_sentence(self, text: str, name: str, error: BaseException | None = None) -> Finding | None:
