@@ -355,7 +355,7 @@ def test_metadata_that_could_not_be_written_again(path, metadata, message):
     [
         ({"sensor": "two\nlines"}, "sensor: expected a line"),
         ({"metadata": {"x": "\ud800"}}, "metadata: holds text that is no Unicode"),
-        ({"max_range_m": 1e300}, "max_range_m: expected at most"),
+        ({"max_range_m": 1e300}, "range limits: expected 0"),
     ],
 )
 def test_what_could_not_be_read_is_not_written(tmp_path, change, message):

@@ -5,7 +5,9 @@
 a process that is told to end (SIGTERM of `docker stop`, SIGHUP of a closed terminal) does what it does at Ctrl-C.
 """
 
+import os
 import signal
+import sys
 import threading
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
@@ -36,6 +38,19 @@ def end_like_interrupt() -> None:
         number = getattr(signal, name, None)  # Windows has one of them
         if number is not None and signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, ended)
+    sys.unraisablehook = _interrupt_again
+
+
+def _interrupt_again(unraisable: "sys.UnraisableHookArgs") -> None:
+    """Send a signal once more that came where Python ignores what is raised: while it collects garbage, or imports."""
+    error = unraisable.exc_value
+    if not isinstance(error, KeyboardInterrupt):
+        sys.__unraisablehook__(unraisable)
+        return
+    number = error.signal_number if isinstance(error, Ended) else signal.SIGINT
+    again = threading.Timer(0.05, os.kill, (os.getpid(), number))  # not here: it would be ignored again
+    again.daemon = True
+    again.start()
 
 
 class InterruptGuard(AbstractContextManager["InterruptGuard"]):
