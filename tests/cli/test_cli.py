@@ -235,7 +235,10 @@ def test_convert_says_how_many_points_had_no_place(tmp_path):
     (sequence / "calib.txt").write_text("Tr: 0 -1 0 0 0 0 -1 0 1 0 0 0\n")
     done = run("convert", sequence, tmp_path / "x.parquet")
     assert done.returncode == 0, done.stderr
-    assert "3 sweeps, 87 beams, 87 returns, 0 misses\nleft out: 3 points without a finite place\n" in done.stdout
+    assert (
+        "3 sweeps, 87 beams, 87 returns, 0 misses\nleft out: 3 points without a finite place, or out of range\n"
+        in done.stdout
+    )
 
 
 def test_convert_lists_the_formats():

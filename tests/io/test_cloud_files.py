@@ -14,6 +14,7 @@ from hedgerow.errors import FileError, InputError
 from hedgerow.frames import Pose, Trajectory
 from hedgerow.io import open_log, open_sink, read_log, write_log
 from hedgerow.io import source as whole_file
+from hedgerow.io.convert import convert
 from hedgerow.io.points.las import pulses_by_time
 from hedgerow.io.points.las_classes import to_codes, to_labels
 
@@ -309,3 +310,14 @@ def test_real_laz_has_pulses_with_several_returns():
     found = np.unique(to_labels(np.asarray(las.classification)))
     assert np.array_equal(np.unique(log.returns.label[log.returns.hit]), found)
     assert 72 in found  # the ground
+
+
+@pytest.mark.parametrize("suffix", ["ply", "pcd", "las", "laz"])
+def test_points_out_of_range_or_without_a_place_are_counted(tmp_path, log_maker, suffix):
+    log = log_maker()
+    write_log(log, tmp_path / f"x.{suffix}")
+    reach_m = float(np.median(log.returns.range_m[log.returns.hit]))
+    done = convert(open_log(tmp_path / f"x.{suffix}", max_range_m=reach_m), tmp_path / "near.parquet")
+    n_far = int(np.count_nonzero(log.returns.range_m[log.returns.hit] > reach_m + 1e-3))
+    assert 0 < n_far <= done.n_left_out <= n_far + 1
+    assert done.n_left_out + done.written.n_returns == int(log.returns.hit.sum())

@@ -104,7 +104,7 @@ def _convert(
     lost = sent.n_misses_left_out
     out.print(f"wrote {target}: {n_sweeps}, {amounts(sent.n_beams - lost, sent.n_returns, sent.n_misses - lost)}")
     if done.n_left_out:
-        out.print(f"left out: {count(done.n_left_out, 'point')} without a finite place")
+        out.print(f"left out: {count(done.n_left_out, 'point')} without a finite place, or out of range")
     text = recovery_text(done.metadata)
     if text:
         out.print(f"missing returns: {text}")

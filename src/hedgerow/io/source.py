@@ -171,7 +171,7 @@ class SweepSource(ABC):
     """Base of the readers: give it a path and settings, and `iter_sweeps`. A LogSource."""
 
     n_left_out: int = 0
-    """Points of the sweeps read so far that had no finite place (NaN, or the sensor's own), and became no beam."""
+    """Points of the sweeps read so far that became no return: without a finite place, or out of range."""
 
     def __init__(self, path: str | Path, settings: Settings, trajectory: Trajectory | None = None) -> None:
         """Remember what is known before any sweep is read."""

@@ -3,6 +3,7 @@
 
 import numpy as np
 
+from hedgerow.errors import one_line
 from hedgerow.sensor.sensor import Sensor
 
 COLUMNS = ("name", "maker", "rings", "pulses/s", "range [m]", "elevation [deg]", "divergence [mrad]")
@@ -19,8 +20,8 @@ def row(sensor: Sensor) -> dict[str, str]:
     config = sensor.config
     lowest, highest = elevation_span_deg(sensor)
     values = (
-        sensor.name,
-        config.maker,
+        one_line(sensor.name),
+        one_line(config.maker),
         str(sensor.n_rings),
         f"{sensor.pulses_per_sweep / sensor.sweep_s:,.0f}",
         f"{config.range.min_m:g} to {config.range.max_m:g}",
@@ -39,9 +40,9 @@ def details(sensor: Sensor) -> list[tuple[str, str]]:
         f" + {errors.sigma_per_m2 * 1e3:g} mm per m²" if errors.sigma_per_m2 else ""
     )
     return [
-        ("name", sensor.name),
-        ("maker", config.maker),
-        ("about", config.about),
+        ("name", one_line(sensor.name)),
+        ("maker", one_line(config.maker)),
+        ("about", one_line(config.about, 2000)),
         ("scan", f"{config.pattern.kind}, {config.pattern.turns} seen from above"),
         ("rate", f"{sensor.rate_hz:g} Hz (possible: {config.pattern.rates.text()})"),
         ("sweep", f"{sensor.pulses_per_sweep:,} pulses in {sensor.sweep_s * 1e3:.4g} ms"),
@@ -61,7 +62,7 @@ def details(sensor: Sensor) -> list[tuple[str, str]]:
             f"{beam.wavelength_nm:g} nm",
         ),
         ("returns", f"{signal.mode} (possible: {', '.join(signal.modes)}), cutoff {signal.cutoff_m:g} m"),
-        ("sources", "\n".join(config.sources)),
+        ("sources", "\n".join(map(one_line, config.sources))),
     ]
 
 

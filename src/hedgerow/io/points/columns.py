@@ -370,7 +370,7 @@ class CloudFile(SweepSource):
         if not len(self._columns["x"]):
             raise FileError(f"{path}: holds no points")
         super().__init__(path, settings_of(header_of(header, path), self._columns, options, name))
-        self.n_left_out = len(next(iter(columns.values()))) - len(self._columns["x"])
+        self._n_not_finite = len(next(iter(columns.values()))) - len(self._columns["x"])
         self._origin_m = viewpoints_of(options).of(self._columns, path)
         sweep = self._columns.get("sweep")
         number = np.zeros(len(self._origin_m), np.int64) if sweep is None else _whole(sweep, -(2**31), 2**31 - 1)
@@ -385,6 +385,7 @@ class CloudFile(SweepSource):
 
     def iter_sweeps(self, sweeps: Numbers | None = None) -> Iterator[tuple[int, Log]]:
         """Give (sweep number, its log) in ascending order."""
+        self.n_left_out = self._n_not_finite
         for number in self.selected_sweeps(sweeps):
             rows = self._groups[number]
             columns = {name: column[rows] for name, column in self._columns.items()}
@@ -392,6 +393,7 @@ class CloudFile(SweepSource):
                 log = to_log(columns, self._origin_m[rows], pulses_in_order(columns), self.settings, number, self.path)
             except InputError as error:
                 raise FileError(f"{self.path}: {error}") from error
+            self.n_left_out += len(columns["x"]) - int(np.count_nonzero(log.returns.hit))
             yield number, log
 
 

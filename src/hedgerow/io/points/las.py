@@ -107,6 +107,7 @@ class LasFile(SweepSource):
 
     def iter_sweeps(self, sweeps: Numbers | None = None) -> Iterator[tuple[int, Log]]:
         """Give (sweep number, its log) in ascending order, with one sweep in memory at a time."""
+        self.n_left_out = 0
         found = self._by_sweep() if self._own else enumerate(self._by_time())
         for number, columns in found:
             if not is_member(np.array([number]), sweeps)[0]:
@@ -116,9 +117,11 @@ class LasFile(SweepSource):
                 origin_m = self._viewpoints.of(columns, self.path)
                 if self._own:
                     columns = _moved_inside(columns, origin_m, self.settings)
-                yield number, to_log(columns, origin_m, pulse, self.settings, number, self.path)
+                log = to_log(columns, origin_m, pulse, self.settings, number, self.path)
             except InputError as error:
                 raise FileError(f"{self.path}: {error}") from error
+            self.n_left_out += len(columns["x"]) - int(np.count_nonzero(log.returns.hit))
+            yield number, log
 
     def _by_time(self) -> Iterator[Columns]:
         """Give chunks that end between two pulses: rows of the last time wait for the next chunk."""
@@ -193,7 +196,9 @@ class LasFile(SweepSource):
         if "label" not in columns and self._own.get("las_record") != RECORD_VERSION:
             code = np.asarray(points["classification"])
             columns["label"] = code if self._own else to_labels(code)
-        return rename_columns(columns, self.path)
+        kept = rename_columns(columns, self.path)
+        self.n_left_out += len(points) - len(kept["x"])
+        return kept
 
 
 def _intensity_scale(own: dict[str, Any], path: Path) -> float | None:
