@@ -6,7 +6,7 @@ import zlib
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from sites import gaussians, mixtures, points, triangles, world
+from small_worlds import gaussians, mixtures, points, triangles, world
 
 from hedgerow import FileError
 from hedgerow.world import load_world

@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from sites import gaussians, points, triangles, world
+from small_worlds import gaussians, points, triangles, world
 
 from hedgerow import FileError
 from hedgerow.world import LearnedWorld, is_world

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2, chi2_contingency, chisquare
-from sites import gaussians, mixtures, rays, same, triangles, world
+from small_worlds import gaussians, mixtures, rays, same, triangles, world
 
 from hedgerow import Beams, InputError, _core
 from hedgerow.world import LabelCounts, Scene, SurfaceNoise

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.stats import kstest, norm
-from sites import gaussians, modes, points, rays, triangles, world
+from small_worlds import gaussians, modes, points, rays, triangles, world
 
 from hedgerow import Beams, InputError, Sensor
 from hedgerow.log import Log, Returns

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy.stats import kstest
-from sites import points, rays, world
+from small_worlds import points, rays, world
 
 from hedgerow import Beams
 from hedgerow.world import Points, SurfaceNoise

@@ -11,7 +11,7 @@ import tomli_w
 from hypothesis import given
 from hypothesis import strategies as st
 from saved import FORMER_TOML, edit, files_of, refused, rewrite_checksums, site
-from sites import gaussians, points, rays, same, triangles, world
+from small_worlds import gaussians, points, rays, same, triangles, world
 
 from hedgerow import FileError, InputError
 from hedgerow.base import atomic

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from saved import edit, refused, rewrite_checksums, site
-from sites import gaussians, world
+from small_worlds import gaussians, world
 
 from hedgerow import FileError
 from hedgerow.world import load_world

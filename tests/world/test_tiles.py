@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from sites import gaussians, mixtures, modes, points, rays, triangles, world
+from small_worlds import gaussians, mixtures, modes, points, rays, triangles, world
 
 from hedgerow import FileError, InputError, _core
 from hedgerow.world import Gaussians, Scene, Triangles, World, load_world

@@ -188,10 +188,14 @@ def world(*tables: str):
     """Return a maker of a saved world of some tables, a few elements each."""
 
     def make(folder: Path) -> Path:
-        import sites
+        import small_worlds
 
-        content = {"triangles": sites.triangles, "gaussians": sites.gaussians, "points": sites.points}
-        made = sites.world(*(content[name](6, extent=20.0) for name in tables))
+        content = {
+            "triangles": small_worlds.triangles,
+            "gaussians": small_worlds.gaussians,
+            "points": small_worlds.points,
+        }
+        made = small_worlds.world(*(content[name](6, extent=20.0) for name in tables))
         made.save(folder / "x.world")
         return folder / "x.world"
 
