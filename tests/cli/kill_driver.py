@@ -4,7 +4,8 @@
     python kill_driver.py FOLDER SIGNAL N_MOMENTS OUTPUT WORD...
 
 A moment is a number of function calls, so it is the same in every run. The command runs in FOLDER; OUTPUT is what it
-makes there. One line for each thing that is wrong, none if all is well.
+makes there. `api NAME` instead of a command calls a function of the package, which leaves SIGTERM as it is: there it
+kills. One line for each thing that is wrong, none if all is well.
 """
 
 import hashlib
@@ -16,8 +17,18 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
+import hedgerow as hr
 from hedgerow.base.atomic import atomic_file
 from hedgerow.cli import main
+
+CALLS: dict[str, Callable[[Path], object]] = {
+    "write_log": lambda path: hr.write_log(hr.read_log("drive.parquet"), path),
+    "write_folder": lambda path: hr.write_log(hr.read_log("drive.parquet"), path, format="kitti"),
+    "save": lambda path: hr.load_world("site.world").save(path),
+    "write_trajectory": lambda path: hr.io.write_trajectory(
+        hr.Trajectory.from_poses([0.0, 1.0], [hr.Pose(), hr.Pose()]), path
+    ),
+}
 
 
 def in_child(words: list[str], at_call: int | None, number: int) -> tuple[int, str, int]:
@@ -49,7 +60,10 @@ def _run(words: list[str], at_call: int | None, number: int, counted: Path) -> i
 
     sys.setprofile(count)
     try:
-        main()
+        if words[0] == "api":
+            CALLS[words[1]](Path(words[2]))
+        else:
+            main()
         code = 0
     except SystemExit as error:
         code = int(error.code or 0)
@@ -86,7 +100,7 @@ def check_moment(say: Callable[[str], None], words: list[str], output: Path, at_
     code, stderr, _ = in_child(words, at_call, number)
     left = {each.name for each in Path().iterdir()} - before - {output.name}
     hidden = {name for name in left if name.startswith(".") and name.endswith(".part")}
-    if number == signal.SIGKILL:
+    if number == signal.SIGKILL or words[0] == "api":
         if left - hidden:
             say(f"left {sorted(left - hidden)}")
         with atomic_file("next.txt") as temporary:

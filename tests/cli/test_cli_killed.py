@@ -43,6 +43,12 @@ VERBS = {
     "scenes": ("x.png", "scenes", "site.toml", "-o", "x.png"),
     "sensors": ("x.png", "sensors", "vlp-16", "-o", "x.png"),
 }
+CALLS = {
+    "api-write_log": ("x.parquet", "api", "write_log", "x.parquet"),
+    "api-write_folder": ("x", "api", "write_folder", "x"),
+    "api-save": ("x.world", "api", "save", "x.world"),
+    "api-write_trajectory": ("x.tum", "api", "write_trajectory", "x.tum"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -60,19 +66,61 @@ def inputs(tmp_path_factory):
 def end_at_moments(name, inputs, folder, ending, n_moments):
     for each in inputs.iterdir():
         (folder / each.name).symlink_to(each)
-    command = [sys.executable, str(DRIVER), str(folder), ending, str(n_moments), *VERBS[name]]
+    command = [sys.executable, str(DRIVER), str(folder), ending, str(n_moments), *(VERBS | CALLS)[name]]
     done = subprocess.run(command, capture_output=True, text=True, timeout=900)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 @pytest.mark.parametrize("ending", ["SIGKILL", "SIGTERM"])
-@pytest.mark.parametrize("name", ["fire-parquet", "convert-kitti", "learn"])
+@pytest.mark.parametrize("name", ["fire-parquet", "convert-kitti", "learn", "api-save"])
 def test_ended_at_some_moments(name, ending, inputs, tmp_path):
     end_at_moments(name, inputs, tmp_path, ending, 4)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", ["SIGKILL", "SIGTERM"])
-@pytest.mark.parametrize("name", list(VERBS))
+@pytest.mark.parametrize("name", [*VERBS, *CALLS])
 def test_ended_at_twenty_moments(name, ending, inputs, tmp_path):
     end_at_moments(name, inputs, tmp_path, ending, 20)
+
+
+FULL = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))\n"
+
+
+def refused(words, folder, before):
+    """One sentence on standard error, exit code 2, nothing new in the folder."""
+    command = [sys.executable, "-c", before + "from hedgerow.cli import main; main()", *words]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr and done.stderr.startswith("hedgerow: ") and done.stderr.count("\n") == 1
+    assert sorted(each.name for each in folder.iterdir()) == ["drive.parquet", "site.toml", "site.world"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list(VERBS))
+def test_a_full_disk_is_one_sentence(name, inputs, tmp_path):
+    for each in inputs.iterdir():
+        (tmp_path / each.name).symlink_to(each)
+    refused(VERBS[name][1:], tmp_path, FULL)
+
+
+@pytest.fixture
+def read_only(inputs, tmp_path):
+    """A file system that can only be read, with links to the inputs."""
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "tmpfs", str(tmp_path)], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("needs the right to mount a file system")
+    try:
+        for each in inputs.iterdir():
+            (tmp_path / each.name).symlink_to(each)
+        subprocess.run(["mount", "-o", "remount,ro", str(tmp_path)], check=True)
+        yield tmp_path
+    finally:
+        subprocess.run(["umount", str(tmp_path)], check=True)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="mounts are another matter there")
+@pytest.mark.parametrize("name", list(VERBS))
+def test_a_read_only_folder_is_one_sentence(name, read_only):
+    refused(VERBS[name][1:], read_only, "")
