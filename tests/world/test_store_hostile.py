@@ -260,6 +260,7 @@ def test_a_world_with_one_wrong_bit_is_not_described(path):
         ("\nbytes = ", "\nbytes = -", "size.bytes: expected 0 to"),
         ("n = 400", "n = " + "4" * 900, "says 444.* gaussians, but"),
         ("tau = 2.5", "tau = inf", "gaussians.tau: expected a finite number above 0"),
+        ("tau = 2.5", "tau = 1e300", r"gaussians.tau: .* found 1e\+300; it may be 1e\+08 at most"),
         ('name = "', f'{"x" * 2000} = 1979-05-27\nname = "', "does not fit into TOML"),
         ("[parameters]", "[parameters]\nnested = " + "[" * 3000 + "]" * 3000, "too deep|inside each other"),
         ("[parameters]", "[parameters]\nnested = " + "[" * 90 + "]" * 90, "inside each other"),

@@ -16,7 +16,7 @@ from typing import Any
 
 from hedgerow.base.labels import numbers_of, vegetation_of
 from hedgerow.base.progress import StepProgress
-from hedgerow.errors import FileError, InputError
+from hedgerow.errors import FileError, InputError, one_line
 from hedgerow.frames import Trajectory
 from hedgerow.pulse.receiver import BeamSettings
 from hedgerow.scenes.file.build import Builder, Built
@@ -27,6 +27,8 @@ from hedgerow.scenes.terrain import Terrain
 from hedgerow.scenes.trail import make_trajectory
 from hedgerow.world.pulsed import PhysicsWorld
 from hedgerow.world.scene import Scene
+
+_LONGEST_LINE = 2000  # characters of a line about a file
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,7 @@ class ScenePlan:
         file = self.file
         placeables = {"plants": file.plants, "meshes": file.meshes, "shapes": file.shapes, "worlds": file.worlds}
         placed = {"objects": file.objects, "scatter": file.scatter, "walls": file.walls}
-        return [
+        lines = [
             ("Scene", f"{self.source.path}"),
             ("About", file.about),
             ("Sensor", file.sensor),
@@ -120,6 +122,7 @@ class ScenePlan:
             ("Seed", str(file.seed)),
             ("More", f"hedgerow scenes {self.given} builds it, counts its triangles and draws it"),
         ]
+        return [(what, one_line(text, _LONGEST_LINE)) for what, text in lines]
 
     def build(
         self, *, wavelength_nm: float = 905.0, seed: int | None = None, progress: StepProgress | None = None

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.base import arrays
-from hedgerow.errors import InputError
+from hedgerow.errors import InputError, shown
 from hedgerow.world.elements import Column, Elements, Gaussians, Law, Points, Triangles
 from hedgerow.world.labels import LabelCounts
 from hedgerow.world.surface_noise import SurfaceNoise
@@ -133,8 +133,9 @@ def _require_between(name: str, column: NDArray[np.float32], low: float, high: f
 def _check_settings(name: str, settings: dict[str, Any]) -> None:
     for setting in ("tau", "min_sigma_m", "reach_m"):
         value = settings.get(setting, 1.0)
-        if not isinstance(value, int | float) or not 0 < value < np.inf:
-            raise InputError(f"{name}.{setting}", f"expected a finite number above 0, found {value!r}")
+        if not isinstance(value, int | float) or not 0 < value <= arrays.FARTHEST_M:
+            said = f"expected a finite number above 0, found {shown(value)}; it may be {arrays.FARTHEST_M:g} at most"
+            raise InputError(f"{name}.{setting}", said)
     for setting, choices in (("law", get_args(Law)), ("pick", ("nearest", "first"))):
         if settings.get(setting, choices[0]) not in choices:
             raise InputError(f"{name}.{setting}", f"expected {' or '.join(choices)}, found {settings[setting]!r}")
