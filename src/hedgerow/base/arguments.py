@@ -8,7 +8,7 @@ gives the same kind of error as a wrong array: an InputError that names the argu
 import operator
 from collections.abc import Sequence
 from pathlib import Path
-from typing import SupportsIndex, cast
+from typing import Any, SupportsIndex, cast
 
 import numpy as np
 
@@ -44,7 +44,7 @@ def as_number(name: str, value: object, low: float = -np.inf, high: float = np.i
         InputError: no number, or not within the bounds, NaN included.
     """
     try:
-        number = float("nan") if isinstance(value, str | bytes) else float(value)  # type: ignore[arg-type]
+        number = float("nan") if isinstance(value, str | bytes) else float(cast("Any", value))
     except (TypeError, ValueError, OverflowError):
         number = float("nan")
     if not low <= number <= high:
