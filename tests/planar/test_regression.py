@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from hedgerow.errors import InputError
-from hedgerow.planar.regression import Histograms, Observations, histogram_match, kernel, local_linear, smooth
+from hedgerow.planar.regression import Histograms, Observations, Scale, histogram_match, kernel, local_linear, smooth
 
 RANDOM = np.random.default_rng(20)
 STATES = RANDOM.uniform(0, 1, (60, 2))
@@ -57,7 +57,9 @@ def test_a_query_far_from_all_states_takes_the_nearest():
 
 
 def test_moments_are_over_the_readings_that_are_not_null():
-    seen = Observations(np.array([[0.0], [1.0], [2.0]]), np.array([[1, 3, np.inf], [np.inf, np.inf, np.nan], [2, 2, 2]]))
+    seen = Observations(
+        np.array([[0.0], [1.0], [2.0]]), np.array([[1, 3, np.inf], [np.inf, np.inf, np.nan], [2, 2, 2]])
+    )
     share, mean, sigma = seen.moments()
     assert_allclose(share, [1 / 3, 1, 0])
     assert_allclose(mean, [2, np.nan, 2])
@@ -67,7 +69,7 @@ def test_moments_are_over_the_readings_that_are_not_null():
 def test_smoothed_histograms_equal_a_loop():
     value = np.round(RANDOM.normal(0.5, 0.1, (60, 20)), 2)
     value[RANDOM.uniform(size=value.shape) < 0.2] = np.inf
-    tables = Histograms(Observations(STATES, value), 0.0, 1.0, 0.01)
+    tables = Histograms(Observations(STATES, value), Scale(high_m=1.0, step_m=0.01))
     query = RANDOM.uniform(0, 1, (4, 2))
     predicted = tables.predict(query, BANDWIDTH)
     for each, found in zip(query, predicted.T, strict=True):

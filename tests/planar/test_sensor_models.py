@@ -9,8 +9,8 @@ from scipy import stats
 from hedgerow.errors import FileError, InputError
 from hedgerow.planar.nonparametric import NPReg
 from hedgerow.planar.parametric import BeamMixture, GaussianModel, PReg
-from hedgerow.planar.regression import Observations
-from hedgerow.planar.sensor_model import Scale, States, load_sensor_model
+from hedgerow.planar.regression import Observations, Scale
+from hedgerow.planar.sensor_model import States, load_sensor_model
 from hedgerow.planar.training import train_gaussian, train_mixture, train_np_reg, train_p_reg
 
 SCALE = Scale(low_m=0.0, high_m=2.0, step_m=0.01)
@@ -61,7 +61,7 @@ def test_draws_follow_the_density(name):
     for row in range(len(QUERY)):
         drawn = model.sample(QUERY[np.full(n, row)], seed=3, pulse=np.arange(n) + n * row)
         expected = n * model.histogram(QUERY[[row]])[:, 0]
-        found = np.bincount(np.where(np.isinf(drawn), 201, np.rint(np.where(np.isinf(drawn), 0, drawn) / 0.01)).astype(int), minlength=202)
+        found = np.bincount(SCALE.bin_of(drawn), minlength=202)
         many = expected > 5
         rest = (found[~many].sum(), expected[~many].sum())
         found, expected = np.append(found[many], rest[0]), np.append(expected[many], rest[1])
@@ -166,7 +166,11 @@ def test_what_is_no_model_is_refused(tmp_path):
 
     pq.write_table(pa.table({"a": [1]}), tmp_path / "other.parquet")
     (tmp_path / "damaged.parquet").write_bytes(b"PAR1 no")
-    for name, said in (("none.parquet", "no such file"), ("other.parquet", "is no sensor model"), ("damaged.parquet", "cannot be read")):
+    for name, said in (
+        ("none.parquet", "no such file"),
+        ("other.parquet", "is no sensor model"),
+        ("damaged.parquet", "cannot be read"),
+    ):
         with pytest.raises(FileError, match=said):
             load_sensor_model(tmp_path / name)
 

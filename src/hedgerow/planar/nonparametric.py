@@ -5,8 +5,8 @@ Nothing is assumed of the distribution, so two peaks stay two peaks: a wall, and
 bearings are pooled, as in the paper, which did not have data enough for each; `bearing_offset` first takes the mean
 difference of each bearing from the nominal range out of its readings, and puts it back into what is predicted.
 
-`z_bandwidth_m` of 0 keeps histograms; above 0 they are kernel densities: every reading is spread by a Gaussian, which is
-mirrored at the limits, so that no mass is lost. Equations: docs/models.md §30.
+`z_bandwidth_m` of 0 keeps histograms; above 0 they are kernel densities: every reading is spread by a Gaussian, which
+is mirrored at the limits, so that no mass is lost. Equations: docs/models.md §30.
 """
 
 from typing import Any
@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike
 
 from hedgerow.base.arguments import as_number, require_kind
 from hedgerow.errors import InputError
-from hedgerow.planar.regression import Floats, Histograms, Observations, as_bandwidth
-from hedgerow.planar.sensor_model import Scale, SensorModel, States
+from hedgerow.planar.regression import Floats, Histograms, Observations, Scale, as_bandwidth
+from hedgerow.planar.sensor_model import SensorModel, States
 
 _BLOCK = 2_000_000
 """Most numbers of a table of predictions held at once."""
@@ -56,7 +56,7 @@ class NPReg(SensorModel):
         if bearing_offset:
             shift = self._shift(observations.groups)
             centred = Observations(observations.state, observations.value - shift[:, None], observations.groups)
-        self._tables = Histograms(centred, scale.low_m, scale.high_m, scale.step_m)
+        self._tables = Histograms(centred, scale)
 
     def histogram(self, states: States) -> Floats:
         """Return (B + 1, Q) probabilities of every reading, the null reading last."""
@@ -76,7 +76,7 @@ class NPReg(SensorModel):
         out = np.empty(len(states))
         for rows in self._blocks(len(states)):
             table = self.histogram(states[rows])
-            bins = self._tables.bin_of(reading_m[rows])
+            bins = self.scale.bin_of(reading_m[rows])
             mass = table[bins, np.arange(table.shape[1])]
             out[rows] = np.where(np.isinf(reading_m[rows]), mass, mass / self.scale.step_m)
         return out
@@ -84,7 +84,7 @@ class NPReg(SensorModel):
     def quantile_at(self, states: States, level: Floats) -> Floats:
         """Return the reading at each level."""
         out = np.empty(len(states))
-        values = np.append(self._tables.values(), np.inf)
+        values = np.append(self.scale.values(), np.inf)
         for rows in self._blocks(len(states)):
             above = np.cumsum(self.histogram(states[rows]), axis=0) > level[rows]
             out[rows] = values[np.where(above.any(axis=0), above.argmax(axis=0), len(values) - 1)]

@@ -22,8 +22,8 @@ from numpy.typing import ArrayLike
 from hedgerow.base import arrays
 from hedgerow.base.arguments import as_number, as_positive
 from hedgerow.errors import InputError
-from hedgerow.planar.regression import Floats, Observations, as_bandwidth, local_linear, smooth
-from hedgerow.planar.sensor_model import Scale, SensorModel, States
+from hedgerow.planar.regression import Floats, Observations, Scale, as_bandwidth, local_linear, smooth
+from hedgerow.planar.sensor_model import SensorModel, States
 
 Smoother = Literal["linear", "mean"]
 """linear: a plane around each query; mean: a kernel mean."""

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow.base import arrays
 from hedgerow.base.arguments import as_positive
 from hedgerow.base.columns import set_fields
+from hedgerow.base.parameters import Finite, Parameters, Positive
 from hedgerow.errors import InputError
 
 Floats = NDArray[np.float64]
@@ -29,6 +30,40 @@ _RIDGE = 1e-8
 """Of the plane fit, relative to its largest sum: states in one line leave a slope free, which then is 0."""
 _BLOCK = 4_000_000
 """Most kernel values held at once."""
+
+
+class Scale(Parameters):
+    """What a sensor can say: readings from `low_m` to `high_m` in steps, or a null reading."""
+
+    low_m: Finite = 0.0
+    """Smallest reading."""
+    high_m: Positive
+    """Largest reading; what would be more is a null reading."""
+    step_m: Positive
+    """Resolution, the width of a bin."""
+
+    @property
+    def n_bins(self) -> int:
+        """How many readings there are, the null reading left out."""
+        return round((self.high_m - self.low_m) / self.step_m) + 1
+
+    def values(self) -> Floats:
+        """Return the (B,) readings, ascending, the null reading left out."""
+        return self.low_m + self.step_m * np.arange(self.n_bins)
+
+    def bin_of(self, reading_m: Floats) -> NDArray[np.int64]:
+        """Return the bin of each reading, 0 to B - 1, of those outside the limits the first or last; of inf B."""
+        finite = np.where(np.isfinite(reading_m), reading_m, self.low_m)
+        bins = np.clip(np.rint((finite - self.low_m) / self.step_m), 0, self.n_bins - 1).astype(np.int64)
+        return np.where(np.isfinite(reading_m), bins, self.n_bins)
+
+    def round(self, reading_m: Floats) -> Floats:
+        """Return readings as the sensor reports them: in whole steps; outside the limits null (inf)."""
+        with np.errstate(invalid="ignore"):
+            steps = np.rint((reading_m - self.low_m) / self.step_m)
+        rounded = self.low_m + steps * self.step_m
+        inside = (steps >= 0) & (steps < self.n_bins) & np.isfinite(reading_m)
+        return np.where(inside, rounded, np.inf)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -205,37 +240,19 @@ class Histograms:
     The last bin of a prediction is the null reading. H is sparse: a state with M readings fills at most M bins.
     """
 
-    def __init__(self, observations: Observations, low: float, high: float, step: float) -> None:
-        """Count the observations in bins.
-
-        Args:
-            observations: at N states; those outside the limits count in the first or the last bin.
-            low, high: the first and the last value that the sensor can give.
-            step: its resolution, the width of a bin; bin b stands for low + b step.
-        """
+    def __init__(self, observations: Observations, scale: Scale) -> None:
+        """Count the observations in the bins of a scale."""
         from scipy import sparse
 
-        self.low, self.step = low, as_positive("step", step)
-        self.n_bins = round((high - low) / step) + 1
         self.state = observations.state
         used = ~np.isnan(observations.value)
         row, column = np.nonzero(used)
         share = 1.0 / used.sum(axis=1).clip(min=1)
-        shape = (self.n_bins + 1, len(observations))
+        shape = (scale.n_bins + 1, len(observations))
         # Sums of equal places: a histogram.
         self.matrix: Any = sparse.csr_array(
-            (share[row], (self.bin_of(observations.value[row, column]), row)), shape=shape
+            (share[row], (scale.bin_of(observations.value[row, column]), row)), shape=shape
         )
-
-    def bin_of(self, value: Floats) -> NDArray[np.int64]:
-        """Return the bin of each value; of inf the last, which is that of null readings."""
-        finite = np.where(np.isfinite(value), value, self.low)
-        bins = np.clip(np.rint((finite - self.low) / self.step), 0, self.n_bins - 1).astype(np.int64)
-        return np.where(np.isfinite(value), bins, self.n_bins)
-
-    def values(self) -> Floats:
-        """Return the (B,) values that the bins stand for, the null reading left out."""
-        return self.low + self.step * np.arange(self.n_bins)
 
     def predict(self, query: Floats, bandwidth: Floats) -> Floats:
         """Return (B + 1, Q) probabilities at Q queries: H W, the null reading last."""

@@ -24,38 +24,15 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow.base import arrays, randomness
 from hedgerow.base.arguments import require_kind
 from hedgerow.base.columns import Table, set_fields
-from hedgerow.base.parameters import Finite, Parameters, Positive
 from hedgerow.errors import FileError, InputError
-from hedgerow.planar.regression import Floats, Observations
+from hedgerow.planar.regression import Floats, Observations, Scale
 
 STREAM = 40
 """Of the random numbers that draw readings."""
 KEY = b"hedgerow_sensor_model"
 _FORMAT = 1
-
-
-class Scale(Parameters):
-    """What a sensor can say: readings from `low_m` to `high_m` in steps."""
-
-    low_m: Finite = 0.0
-    """Smallest reading."""
-    high_m: Positive
-    """Largest reading; what is farther off is a null reading."""
-    step_m: Positive
-    """Resolution, the width of a bin."""
-
-    @property
-    def n_bins(self) -> int:
-        """How many readings there are, the null reading left out."""
-        return round((self.high_m - self.low_m) / self.step_m) + 1
-
-    def round(self, reading_m: Floats) -> Floats:
-        """Return readings as the sensor reports them: in whole steps; outside the limits null (inf)."""
-        with np.errstate(invalid="ignore"):
-            steps = np.rint((reading_m - self.low_m) / self.step_m)
-        rounded = self.low_m + steps * self.step_m
-        inside = (steps >= 0) & (steps < self.n_bins) & np.isfinite(reading_m)
-        return np.where(inside, rounded, np.inf)
+_BLOCK = 500_000
+"""Most densities held at once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -174,12 +151,15 @@ class SensorModel(ABC):
 
     def histogram(self, states: States) -> Floats:
         """Return (B + 1, Q) probabilities of every reading, the null reading last."""
-        values = self.scale.low_m + self.scale.step_m * np.arange(self.scale.n_bins)
-        table = np.empty((self.scale.n_bins + 1, len(states)))
-        for column in range(len(states)):
-            one = States(np.repeat(states.feature[[column]], len(values) + 1, axis=0), _repeat(states, column, values))
-            density = self.density(one, np.append(values, np.inf))
-            table[:-1, column], table[-1, column] = density[:-1] * self.scale.step_m, density[-1]
+        readings = np.append(self.scale.values(), np.inf)
+        width = np.append(np.full(self.scale.n_bins, self.scale.step_m), 1.0)
+        table = np.empty((len(readings), len(states)))
+        step = max(1, _BLOCK // len(readings))
+        for begin in range(0, len(states), step):
+            part = states[begin : begin + step]
+            each = np.repeat(np.arange(len(part)), len(readings))
+            density = self.density(part[each], np.tile(readings, len(part)))
+            table[:, begin : begin + step] = density.reshape(len(part), -1).T * width[:, None]
         return table / table.sum(axis=0)
 
     def save(self, path: str | Path) -> None:
@@ -256,7 +236,3 @@ def _readings(states: States, reading_m: ArrayLike) -> Floats:
     if np.isnan(reading).any():
         raise InputError("reading_m", f"row {arrays.first_row(np.isnan(reading))} is NaN; use inf for a null reading")
     return reading
-
-
-def _repeat(states: States, column: int, values: Floats) -> NDArray[np.int64]:
-    return np.full(len(values) + 1, states.group[column], dtype=np.int64)

@@ -11,6 +11,7 @@ histogram match (§3.4.3), the Gaussian and the mixture for the best likelihood.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -19,8 +20,8 @@ import numpy as np
 from hedgerow.errors import InputError
 from hedgerow.planar.nonparametric import NPReg
 from hedgerow.planar.parametric import TARGETS, BeamMixture, GaussianModel, PReg, Smoother, Target, flatten
-from hedgerow.planar.regression import Floats, Histograms, Observations, histogram_match
-from hedgerow.planar.sensor_model import Scale, SensorModel, States
+from hedgerow.planar.regression import Floats, Histograms, Observations, Scale, histogram_match
+from hedgerow.planar.sensor_model import SensorModel, States
 
 RANGE_GRID_M = (0.01, 0.03, 0.1, 0.3, 1.0)
 INCIDENCE_GRID_RAD = (0.03, 0.1, 0.3, 1.0)
@@ -106,17 +107,16 @@ def train_p_reg(
     tried: dict[str, Tried] = {}
     for what in TARGETS:
         by_likelihood = few and what == "sigma"
-        known = np.isfinite(truth[what])
-
-        def loss(bandwidth: Any, what: Target = what, known: Any = known, by_likelihood: bool = by_likelihood) -> float:
-            candidate = model.with_bandwidth(what, bandwidth)
-            if by_likelihood:
-                return mean_log_loss(candidate, validation)
-            return float(np.mean((candidate.smoothed(what, states[known]) - truth[what][known]) ** 2))
-
         name = "mean log loss" if by_likelihood else f"mean square error of {what}"
-        tried[what] = search({"bandwidth": widths}, loss, name)
-        model = model.with_bandwidth(what, tried[what].best["bandwidth"])
+        known = np.isfinite(truth[what])
+        candidates = {width: model.with_bandwidth(what, width) for width in widths}
+        loss = (
+            partial(mean_log_loss, observations=validation)
+            if by_likelihood
+            else partial(_square_error, what=what, states=states[known], truth=truth[what][known])
+        )
+        tried[what] = Tried(tuple(({"bandwidth": width}, loss(each)) for width, each in candidates.items()), name)
+        model = candidates[tried[what].best["bandwidth"]]
     model.open_null = open_share(training)
     return model, tried
 
@@ -147,13 +147,11 @@ def train_np_reg(
     """
     rows = np.random.default_rng(seed).permutation(len(validation))[:most_states]
     judged = validation[np.sort(rows)]
-    truth = Histograms(judged, scale.low_m, scale.high_m, scale.step_m).matrix.toarray()
+    truth = Histograms(judged, scale).matrix.toarray()
     states = States(judged.state, judged.groups)
 
     def match(bandwidth: Any, z_bandwidth_m: float) -> float:
-        model = NPReg(
-            training, scale, bandwidth=bandwidth, z_bandwidth_m=z_bandwidth_m, bearing_offset=bearing_offset
-        )
+        model = NPReg(training, scale, bandwidth=bandwidth, z_bandwidth_m=z_bandwidth_m, bearing_offset=bearing_offset)
         return mean_match(model, states, truth)
 
     grid = {"bandwidth": feature_grids(training.state.shape[1], grids), "z_bandwidth_m": tuple(z_bandwidths_m)}
@@ -192,14 +190,21 @@ def train_mixture(training: Observations, scale: Scale) -> BeamMixture:
         return BeamMixture(scale, eta=eta, sigma_m=max(sigma_m, 1e-9), rate_per_m=max(rate, 1e-9))
 
     starts = [(eta, np.log(sigma), np.log(rate)) for eta in (0.0, 2.0) for sigma in (0.01, 0.1) for rate in (0.3, 2.0)]
-    found = [
-        minimize(lambda x: _floored_loss(build(x), states, reading), start, method="Nelder-Mead", tol=1e-5)
-        for start in starts
-    ]
-    best = build(min(found, key=lambda each: each.fun).x)
+    few = slice(None, None, max(1, len(reading) // 1000))  # enough to find the right valley
+
+    def loss(x: Floats, rows: slice) -> float:
+        return _floored_loss(build(x), states[rows], reading[rows])
+
+    found = [minimize(loss, start, args=(few,), method="Nelder-Mead", tol=1e-3) for start in starts]
+    start = min(found, key=lambda each: each.fun).x
+    best = build(minimize(loss, start, args=(slice(None),), method="Nelder-Mead", tol=1e-4).x)
     model = BeamMixture(scale, eta=best.eta, sigma_m=best.sigma_m, rate_per_m=best.rate_per_m, null=null)
     model.open_null = open_share(training)
     return model
+
+
+def _square_error(model: PReg, what: Target, states: States, truth: Floats) -> float:
+    return float(np.mean((model.smoothed(what, states) - truth) ** 2))
 
 
 def mean_log_loss(model: SensorModel, observations: Observations) -> float:
