@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The planar scanner that plays reality in the planar experiments: models see its readings and nothing else of it.
 
-The scanner of Tallavajhula 2018 is not at hand. This one has what the paper says of it (§3.4.2.1, §3.5.1): every bearing
+The scanner of Tallavajhula 2018 is not at hand. This one has what the paper says of it (§3.4.2.1, §3.5.1): each bearing
 has a bias of its own, the bias grows with the range, the spread grows with range and incidence, null readings become
 more frequent far away and at grazing incidence, some bearings are always null, readings are whole millimetres. Besides,
 neighbouring bearings err together and drop out together.
