@@ -12,6 +12,7 @@ where the log has none).
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -83,7 +84,7 @@ def estimate(clouds: list[NDArray[np.float64]], time_ns: NDArray[np.int64], para
     thin = [thin_points(cloud, float(parameters["voxel_m"])) for cloud in clouds]
     poses = [np.eye(4)]
     motion = np.eye(4)
-    for earlier, later in zip(thin[:-1], thin[1:], strict=True):
+    for earlier, later in pairwise(thin):
         start = motion if parameters["start"] == "last motion" else np.eye(4)
         motion = match(
             earlier,

@@ -63,7 +63,7 @@ class Parameter(Parameters):
     def _require_choices(self) -> None:
         if self.low is not None or self.high is not None:
             raise InputError("low, high", "a choice has no bounds; leave them out")
-        if len(self.choices) < 1 or len(set(map(repr, self.choices))) < len(self.choices):
+        if len(self.choices) < 1 or len(set(map(str, self.choices))) < len(self.choices):
             raise InputError("choices", f"expected different values to choose from, found {shown(self.choices)}")
 
     def _require_bounds(self) -> None:
