@@ -17,6 +17,7 @@ error: a good simulator makes a program fail as often as reality does.
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from numbers import Real
 from pkgutil import resolve_name
 from typing import Any, Protocol, cast, runtime_checkable
 
@@ -137,18 +138,18 @@ def outcome_of(answer: object) -> Outcome:
     """Make an outcome of what a program gave; what is no finite number is a failure."""
     if isinstance(answer, Outcome):
         return answer if answer.failed else outcome_of(answer.sums)
-    if isinstance(answer, int | float | np.integer | np.floating) and not isinstance(answer, bool):
+    if not isinstance(answer, bool) and isinstance(answer, Real):
         return outcome_of({"J": float(answer), "n": 1.0})
-    if not isinstance(answer, Mapping) or not answer:
+    if not isinstance(answer, Mapping):
         return fail("broken output", f"expected sums by name or a number, found {type(answer).__name__}")
     sums: dict[str, float] = {}
     for name, value in cast("Mapping[object, object]", answer).items():
-        if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        if isinstance(value, bool) or not isinstance(value, Real):
             return fail("broken output", f"{name} is no number")
         if not math.isfinite(value):
             return fail("not finite", f"{name} is {float(value):g}")
         sums[str(name)] = float(value)
-    return Outcome(sums)
+    return Outcome(sums) if sums else fail("broken output", "no sums")
 
 
 def run(app: App, log: Log, parameters: Setting, truth: Any) -> Outcome:

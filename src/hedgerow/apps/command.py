@@ -29,7 +29,7 @@ import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, ClassVar, Literal, cast
 
 from pydantic import Field
 
@@ -72,6 +72,8 @@ class CommandFile(Parameters):
 
 class CommandApp:
     """A program that is run as a command."""
+
+    needs_ground: ClassVar[bool] = False
 
     def __init__(self, settings: CommandFile, folder: Path, name: str) -> None:
         """Check what the file says.
@@ -164,7 +166,7 @@ class CommandApp:
             found = table["J"]
         if isinstance(found, float) and not math.isfinite(found):
             return fail("not finite", f"J is {found:g}")
-        outcome = outcome_of(found)
+        outcome = outcome_of(cast("object", found))
         missing = self._wanted() - outcome.sums.keys()
         if missing and not outcome.failed:
             return fail("broken output", f"the JSON has no {', '.join(sorted(missing))}")

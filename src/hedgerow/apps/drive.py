@@ -74,13 +74,14 @@ def sweep_poses(log: Log, trajectory: Trajectory | None = None) -> Trajectory:
     """
     if len(log) == 0:
         raise InputError("log", "has no beams; there are no poses")
-    stamps, places = zip(*(_middle(sweep) for _, sweep in log.iter_sweeps()), strict=True)
+    middles = [_middle(sweep) for _, sweep in log.iter_sweeps()]
+    stamps: NDArray[np.int64] = np.array([stamp for stamp, _ in middles], dtype=np.int64)
     if trajectory is not None:
-        return Trajectory.from_poses(list(stamps), [trajectory.pose_at(each) for each in stamps])
-    position_m = np.array(places)
+        return Trajectory.from_poses(stamps, [trajectory.pose_at(stamp) for stamp, _ in middles])
+    position_m: NDArray[np.float64] = np.array([place for _, place in middles])
     yaws = _headings(position_m)
     poses = [Pose.from_xyz_rpy(place, (0, 0, yaw)) for place, yaw in zip(position_m, yaws, strict=True)]
-    return Trajectory.from_poses(np.array(stamps), poses)
+    return Trajectory.from_poses(stamps, poses)
 
 
 def _middle(sweep: Log) -> tuple[int, NDArray[np.float64]]:

@@ -13,7 +13,7 @@ where the log has none).
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,12 +41,13 @@ class LostError(Exception):
 class Odometry:
     """Scan matching odometry."""
 
+    needs_ground: ClassVar[bool] = False
     name: str = "odometry"
     space: Space = field(
         default_factory=lambda: Space.of(
             voxel_m=log_number(0.3, 4.0, 0.7, "side of the voxels that sweeps are thinned with"),
-            distance_m=log_number(0.3, 6.0, 1.5, "pairs of points farther apart are left out"),
-            iterations=whole(1, 30, 15, "most steps of a match"),
+            distance_m=log_number(0.5, 10.0, 3.0, "pairs of points farther apart are left out"),
+            iterations=whole(1, 40, 20, "most steps of a match"),
             step_m=log_number(0.0005, 0.5, 0.005, "a match ends with a step shorter than this"),
             pairs=choice("point", "plane", default="plane", meaning="what distances are measured to"),
             start=choice("rest", "last motion", default="last motion", meaning="what a match starts from"),
@@ -136,12 +137,12 @@ def match(
     transform = start.copy()
     for _ in range(iterations):
         moved = later @ transform[:3, :3].T + transform[:3, 3]
-        away_m, nearest = tree.query(moved, distance_upper_bound=distance_m)
+        away_m, near = (np.asarray(each) for each in tree.query(moved, distance_upper_bound=distance_m))
         paired = np.isfinite(away_m)
         if paired.sum() < FEWEST_PAIRS:
             raise LostError(f"{int(paired.sum())} pairs of points")
-        chosen = None if normals is None else normals[nearest[paired]]
-        step = _step(moved[paired], earlier[nearest[paired]], chosen)
+        nearest = near[paired]
+        step = _step(moved[paired], earlier[nearest], None if normals is None else normals[nearest])
         transform = step @ transform
         if np.linalg.norm(step[:3, 3]) < step_m and _angle_rad(step) * FAR_M / 5 < step_m:
             break
@@ -170,7 +171,7 @@ def _step(
     rows = np.concatenate([np.cross(moved, normal), normal], axis=1)
     off_m = np.einsum("ij,ij->i", target - moved, normal)
     try:
-        found = np.linalg.solve(rows.T @ rows, rows.T @ off_m)
+        found = np.asarray(np.linalg.solve(rows.T @ rows, rows.T @ off_m), dtype=np.float64)
     except np.linalg.LinAlgError:
         raise LostError("the surfaces in view do not determine the motion") from None
     angle_rad = float(np.linalg.norm(found[:3]))

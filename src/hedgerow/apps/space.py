@@ -11,6 +11,7 @@ data. The first n of a longer list of settings are the list of n: more can be ad
 import difflib
 import math
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any, Literal, Self, cast
 
 import numpy as np
@@ -125,8 +126,7 @@ class Parameter(Parameters):
                     return each
             raise InputError(name, f"expected one of {', '.join(map(str, self.choices))}, found {shown(value)}")
         low, high = self.bounds
-        is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-        number = float(value) if is_number else math.nan
+        number = float(value) if not isinstance(value, bool) and isinstance(value, Real) else math.nan
         whole = self.kind == "integer"
         if not low <= number <= high or (whole and number % 1):
             what = "a whole number" if whole else "a number"

@@ -11,6 +11,7 @@ numbers would get Student's t interval.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,7 +108,8 @@ def interval(
     known = replicates[np.isfinite(replicates)]
     if n < 2 or len(known) < 2 or not np.isfinite(estimate):
         return None
-    wide = np.sqrt(n / (n - 1)) * stats.t.ppf((1 + level) / 2, n - 1)
+    student: Any = stats.t
+    wide = np.sqrt(n / (n - 1)) * float(student.ppf((1 + level) / 2, n - 1))
     tail = float(stats.norm.cdf(-wide))
     low, high = np.quantile(known, [tail, 1 - tail])
     return max(2 * estimate - float(high), least), max(2 * estimate - float(low), least)

@@ -56,9 +56,10 @@ class Pair:
         return np.where(empty | ~self.counts, np.nan, _reduce(self.objective, drawn, empty.shape))
 
 
-def pair(first: Runs, second: Runs, objective: Objective) -> Pair:
-    """Put two sources beside each other; the first is taken under its first seed."""
+def pair(first: Runs, second: Runs, objective: Objective, most: int | None = None) -> Pair:
+    """Put two sources beside each other, over the first `most` settings; the first is taken under its first seed."""
     n_settings = min(first.failure.shape[1], second.failure.shape[1])
+    n_settings = n_settings if most is None else min(n_settings, most)
     well = first.well[:1, :n_settings] & second.well[:, :n_settings]
     ran = (first.ran[:1, :n_settings] & second.ran[:, :n_settings]).all(axis=2)
     counts = ran & (well.sum(axis=2) >= max(1.0, LEAST_SHARE * well.shape[2]))

@@ -9,7 +9,7 @@ same mean for reality against itself, for the simulator against itself under ano
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import combinations
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -140,7 +140,7 @@ def score(
     scores: dict[str, RiskScore] = {}
     for each in names:
         scores[each] = _score(table, each, pairs[each], wanted, drawn.risk[each], drawn.bias[each], n_least)
-    differences = []
+    differences: list[Difference] = []
     for one, other in combinations(names, 2):
         value = float(mean_loss(losses(pairs[one]) - losses(pairs[other])))
         differences.append(Difference(one, other, value, interval(value, drawn.difference[one, other], n_least)))
@@ -288,7 +288,7 @@ def _span(span: Interval) -> str:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items()}
+        return {name: _plain(each) for name, each in cast("dict[str, Any]", value).items()}
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return [_plain(each) for each in cast("list[Any]", value)]
     return None if isinstance(value, float) and not np.isfinite(value) else value

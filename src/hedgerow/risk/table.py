@@ -19,8 +19,9 @@ The metadata of the file hold the program, its space, how settings were drawn, a
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,9 +34,8 @@ from hedgerow.errors import FileError, InputError
 from hedgerow.io.source import translate_errors
 from hedgerow.risk.sources import Role, Source
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
+pa: Any = import_module("pyarrow")
+pq: Any = import_module("pyarrow.parquet")  # as Any: the stubs know half of their types
 DRAWN = ""
 """The path of the settings that were drawn at the start."""
 _KEY = b"hedgerow_risk"
@@ -176,15 +176,11 @@ class RiskTable:
 
     def write(self, path: str | Path) -> None:
         """Write it, replacing an old file as a whole. Raises FileError if that fails."""
-        import pyarrow.parquet as pq
-
         with atomic_file(path) as temporary:
             pq.write_table(self.to_arrow(), temporary)
 
-    def to_arrow(self) -> "pa.Table":
-        """Return it as rows, in an order that does not depend on that of the runs."""
-        import pyarrow as pa
-
+    def to_arrow(self) -> Any:
+        """Return it as a pyarrow table, in an order that does not depend on that of the runs."""
         sums = list(dict.fromkeys(name for each in self.runs.values() for name in each.sums))
         columns: dict[str, list[Any]] = {}
         for path in sorted(self.settings):
@@ -220,7 +216,7 @@ class RiskTable:
             parts[f"parameter.{name}"] = values[setting]
         for name in sums:
             values = runs.sums[name][at] if name in runs.sums else np.full(len(setting), np.nan)
-            parts[f"sum.{name}"] = np.ma.masked_array(values, failed | (name not in runs.sums))
+            parts[f"sum.{name}"] = np.where(failed, np.nan, values)
         for name, values in parts.items():
             columns.setdefault(name, []).append(values)
 
@@ -229,8 +225,6 @@ _KEYS = ("path", "setting", "source", "seed", "scene", "failure", "seconds")
 
 
 def _column_types(space: Space) -> dict[str, Any]:
-    import pyarrow as pa
-
     kinds = {"float": pa.float64(), "log": pa.float64(), "integer": pa.int64(), "choice": pa.string()}
     text, whole = pa.string(), pa.int64()
     types: dict[str, Any] = dict(zip(_KEYS, (text, pa.int32(), text, whole, text, text, pa.float64()), strict=True))
@@ -238,14 +232,8 @@ def _column_types(space: Space) -> dict[str, Any]:
 
 
 def _array(parts: list[Any], kind: Any) -> Any:
-    import pyarrow as pa
-
-    masks = [np.ma.getmaskarray(part) if isinstance(part, np.ma.MaskedArray) else None for part in parts]
-    arrays = [
-        pa.array(np.ma.getdata(part), type=kind, mask=mask, from_pandas=False)
-        for part, mask in zip(parts, masks, strict=True)
-    ]
-    return pa.chunked_array(arrays, type=kind)
+    # NaN is null: a sum is finite, and missing where the run failed.
+    return pa.chunked_array([pa.array(part, type=kind, from_pandas=True) for part in parts], type=kind)
 
 
 def _stored(parameter: Parameter, value: Value) -> Value:
@@ -258,11 +246,10 @@ def read_table(path: str | Path) -> RiskTable:
     Raises:
         FileError: missing, damaged, or no such table.
     """
-    import pyarrow.parquet as pq
-
     with translate_errors(path, "a table of risk"):
         found = pq.read_table(path)
-        text = cast("dict[bytes, bytes]", found.schema.metadata or {}).get(_KEY)
+        metadata: dict[bytes, bytes] = found.schema.metadata or {}
+        text = metadata.get(_KEY)
         if text is None:
             raise FileError(f"{path}: is no table of risk; hedgerow risk -o writes one")
         table = RiskTable(Header.from_json(text))
