@@ -61,6 +61,9 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         (("site", "offroad"),),
     ),
     "mobile-urban": Experiment("mobile", "Browning 2012 Tables 4, 6, 8: the same in a street", (("site", "urban"),)),
+    "class-shares": Experiment(
+        "class_shares", "Browning 2012 Table 10, Fig. 19: which beams are called surface and volume, beside the truth"
+    ),
     "vegetation-response": Experiment(
         "vegetation_response", "Mattes 2021 Tables 1 and 2: calibration of the vegetation response, and what it costs"
     ),
