@@ -213,7 +213,7 @@ def test_a_world_of_beams_is_saved_and_read_as_it_was(tmp_path):
     moved = Beams.from_arrays(origins=(1.0, 0, 0), directions=grid_log().beams.direction)
     assert again.fire(moved, 3).returns.equal(world.fire(moved, 3).returns)
     assert again.size().tables == {"beams": 60} and again.size().parameters == 360
-    with pytest.raises(InputError, match="remembers beams.*open it as a whole"):
+    with pytest.raises(InputError, match=r"remembers beams.*open it as a whole"):
         load_world(tmp_path / "beams.world", max_bytes=10**9)
 
 

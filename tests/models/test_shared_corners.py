@@ -13,7 +13,7 @@ pytest.importorskip("fast_simplification")
 
 
 def sheet(n=40, bend_m=0.0, shift_m=0.0, **columns):
-    """2 n² triangles over 4 by 4 m, bent up at one half; the left half has intensity 0.2 and label 1, the right 0.8, 2."""
+    """2 n² triangles over 4 by 4 m, bent up at one half; intensity and label are 0.2 and 1 on the left, 0.8 and 2."""
     place = np.linspace(-2, 2, n + 1) + shift_m
     x, y = np.meshgrid(place, place, indexing="ij")
     node = np.stack([x, y, bend_m * np.maximum(x - shift_m, 0)], axis=2)
@@ -78,7 +78,7 @@ def test_permeability_is_counted_anew_on_the_simplified_mesh():
     fine, coarse = (hr.learn(log, "permeable-surface", simplify=share).tables["triangles"] for share in (0.0, 0.8))
     assert isinstance(fine, Triangles) and isinstance(coarse, Triangles)
     assert len(coarse) < 0.3 * len(fine)
-    # A triangle of the coarse mesh is met by some 1000 beams: five deviations are 0.08; small ones at the rim are left out.
+    # A large triangle is met by some 1000 beams: five deviations are 0.08. Small ones at the rim are left out.
     a, b, c = coarse.corners_m.transpose(1, 0, 2)
     large = np.linalg.norm(np.cross(b - a, c - a), axis=1) / 2 > 0.3
     assert large.sum() > 5

@@ -108,9 +108,9 @@ def test_counting_through_the_voxel_leaves_out_beams_that_pass_beside_it():
     rng = np.random.default_rng(3)
     # A blob in the corner of a voxel, so that its ellipsoid reaches out of it; half of the beams that pass it go
     # through the voxel, half beside it.
-    points = rng.uniform(0.2, 0.299, (400, 3)) + [5.1, 0.0, 0.0]
+    points_m = rng.uniform(0.2, 0.299, (400, 3)) + np.array([5.1, 0.0, 0.0])
     y = np.where(np.arange(400) % 2 == 0, 0.25, 0.31)
-    origin_m = np.concatenate([np.c_[np.zeros(400), y, np.full(400, 0.25)], points - [5, 0, 0]])
+    origin_m = np.concatenate([np.c_[np.zeros(400), y, np.full(400, 0.25)], points_m - np.array([5, 0, 0])])
     range_m = np.repeat([np.inf, 5.0], 400)
     log = Log.from_arrays(origins=origin_m, directions=[[1.0, 0, 0]] * 800, ranges=range_m, max_range_m=50.0)
     loose, strict = (learn(log, "voxel", through_voxel=through).tables["gaussians"] for through in (False, True))

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Browning 2012 §6.1, Table 3: worlds of six static targets, scored by Bhattacharyya distance.
 
-The table is Table I of Deschaud 2012, digit for digit, and so are its parameters (preset deschaud-2012-static): voxels of
-5 cm that rays meet within tau = 2, a surface with nodes of 1 cm, a kernel of 4 cm and 5 mm of noise. As in the papers, a
-fifth of the sweeps is learned from and the rest is compared.
+The table is Table I of Deschaud 2012, digit for digit, and so are its parameters (preset deschaud-2012-static): voxels
+of 5 cm that rays meet within tau = 2, a surface with nodes of 1 cm, a kernel of 4 cm and 5 mm of noise. As in the
+papers, a fifth of the sweeps is learned from and the rest is compared.
 
-The scene static-targets plays reality: leaves, blades and planes as meshes, pulses with width (recording.py). Rings are 5
-to 7 cm apart at 8 m here, and a kernel of 4 cm, which holds only one of them, knows no plane; so a second surface has
-nodes of 2 cm and a kernel of 12 cm. A second volumetric world has tau = 3.5, the default. The last column is no world: it
-is the scene itself, fired again with other random numbers. No world that draws its ranges can be nearer to reality.
+The scene static-targets plays reality: leaves, blades and planes as meshes, pulses with width (recording.py). Rings are
+5 to 7 cm apart at 8 m here, and a kernel of 4 cm, which holds only one of them, knows no plane; so a second surface has
+nodes of 2 cm and a kernel of 12 cm. A second volumetric world has tau = 3.5, the default. The last column is no world:
+it is the scene itself, fired again with other random numbers. No world that draws its ranges can be nearer to reality.
 
 The refined world starts from voxels of 5 cm too. Its lengths are those of a scene that is seen from one place, with
 ranges good to 5 mm, and not those of a drive: a floor of 1 cm alone would make the plane as thick as voxels do.

@@ -60,7 +60,7 @@ class Crossings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Target:
-    """Elements that some beams can meet: triangles and Gaussians in one scene, remembered points or beams in another."""
+    """Elements that some beams can meet: triangles and Gaussians in one scene, what is remembered in another."""
 
     scene: Scene
     points: Remembered | None = None

@@ -36,9 +36,10 @@ class CountParameters(Parameters):
     """Hits added to the count of every element. Tallavajhula 2018 Table 4.1: 0 for ellipsoids, 1 for triangles."""
     prior_passes: NotNegative = 0.0
     """Passes added to the count of every element. Tallavajhula 2018 Table 4.1: 1 for ellipsoids, 2 for triangles."""
-    keep_unhit: Unhit = "none"
+    keep_unhit: Unhit = "unmet"
     """Which triangles stay though no beam hit them: none; unmet, those that no beam passed either (solid, unless the
-    priors say otherwise); or all, as in Browning 2012 (those that were only passed have permeability 1)."""
+    priors say otherwise); or all, as in Browning 2012 (those that were only passed have permeability 1). Gaussians
+    without a hit never stay."""
 
 
 def count_permeability(
