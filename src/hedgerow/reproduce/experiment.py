@@ -42,7 +42,7 @@ class Experiment:
 
     module: str
     about: str
-    options: tuple[tuple[str, str], ...] = ()
+    options: tuple[tuple[str, str | bool], ...] = ()
     """Further arguments of its `run`, by name."""
 
     def run(self, folder: Path, size: int | None, seed: int, say: Print) -> Outcome:
@@ -78,6 +78,17 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     "shrub-histogram": Experiment("shrub_histogram", "Goodin 2018 Fig. 8: ranges of a shrub, from 91 places"),
     "cost-maps": Experiment(
         "cost_maps", "Goodin 2018 Fig. 10: one robot with four lidars finds its way through a courtyard"
+    ),
+    "cost-maps-paper": Experiment(
+        "cost_maps", "the same to the letter: no closed cells, no safety distance, every sweep", (("paper", True),)
+    ),
+    "cost-maps-gps": Experiment(
+        "cost_maps",
+        "the same with the errors of GPS and compass of Browning 2012",
+        (("pose_errors", "browning-2012"),),
+    ),
+    "pose-errors": Experiment(
+        "pose_errors", "worlds learned from logs with the pose errors of Browning 2012, compared on an exact log"
     ),
 }
 
