@@ -80,20 +80,21 @@ def draw_tree(site: Site, test: Log, ranges: Ranges) -> Any | None:
     if found is None:
         return None
     middle, away = found
-    figure = new_figure(WIDTH_IN, 10)
-    panels = _panels(figure, len(ranges), equal=True)
-    for axes, (name, range_m) in zip(panels, ranges.items(), strict=False):
-        points = _points(test.beams, range_m) - [*middle, 0.0]
-        points = points[(np.abs(points[:, :2]) < TREE_HALF_M).all(axis=1)]
-        across, ahead = points[:, :2] @ away, points[:, :2] @ np.array([-away[1], away[0]])
-        order = np.argsort(ahead)
+    clouds = {name: _around(_points(test.beams, range_m), middle, TREE_HALF_M) for name, range_m in ranges.items()}
+    low_m, high_m = np.percentile(clouds[next(iter(clouds))][:, 2], [0.5, 99.9]) + [-0.5, 0.5]
+    n_rows = -(-len(ranges) // N_COLUMNS)
+    figure = new_figure(WIDTH_IN, n_rows * (0.4 + WIDTH_IN / N_COLUMNS * (high_m - low_m) / (2.4 * TREE_HALF_M)) + 0.3)
+    for axes, (name, points) in zip(_panels(figure, len(ranges)), clouds.items(), strict=True):
+        across, along = points[:, :2] @ away, points[:, :2] @ np.array([-away[1], away[0]])
+        order = np.argsort(along)
         axes.scatter(
-            across[order], points[order, 2], c=ahead[order], s=0.6, cmap="viridis", linewidths=0, vmin=-TREE_HALF_M,
+            across[order], points[order, 2], c=along[order], s=0.6, cmap="viridis", linewidths=0, vmin=-TREE_HALF_M,
             vmax=TREE_HALF_M,
         )  # fmt: skip
+        axes.set(xlim=(-1.2 * TREE_HALF_M, 1.2 * TREE_HALF_M), ylim=(low_m, high_m))
         axes.set_title(f"{name}: {len(points):,} returns", fontsize="medium")
-    figure.supxlabel("away from the path [m]; the colour is the distance along it")
-    figure.supylabel("height [m]")
+    figure.supxlabel("away from the path [m]; the colour is the distance along it", fontsize="medium")
+    figure.supylabel("height [m]", fontsize="medium")
     return figure
 
 
@@ -148,31 +149,30 @@ def draw_obstacle(obstacle: Obstacle, beams: Beams, ranges: Ranges) -> Any:
     at = beams.origin_m[met, :2] + far_m[:, None] * beams.direction[met, :2]
     near = np.linalg.norm(at - beams.origin_m[met, :2], axis=1).argsort()[: max(1, len(met) // 2)]
     middle = np.median(at[near], axis=0)
-    figure = new_figure(WIDTH_IN, 9.5)
-    panels = _panels(figure, len(ranges), equal=True)
-    for axes, (name, range_m) in zip(panels, ranges.items(), strict=False):
-        points = _points(beams, np.where(rows, range_m, np.inf).astype(np.float32)) - [*middle, 0.0]
+    figure = new_figure(WIDTH_IN, 0.3 - (-len(ranges) // N_COLUMNS) * (0.3 + 0.8 * WIDTH_IN / N_COLUMNS))
+    for axes, (name, range_m) in zip(_panels(figure, len(ranges)), ranges.items(), strict=True):
+        points = _around(_points(beams, np.where(rows, range_m, np.inf).astype(np.float32)), middle, AROUND_M)
         behind = obstacle.beam[obstacle.behind_it(beams, range_m)]
         behind = behind[beams.sweep[behind] == sweep]
         red = beams.origin_m[behind] + range_m[behind, None].astype(np.float64) * beams.direction[behind]
         red -= [*middle, 0.0]
-        points = points[(np.abs(points[:, :2]) < AROUND_M).all(axis=1)]
         axes.scatter(*points[:, :2].T, s=0.6, color="0.55", linewidths=0)
         axes.scatter(*red[:, :2].T, s=1.5, color=RED, linewidths=0)
         axes.plot(*(beams.origin_m[rows].mean(axis=0)[:2] - middle), marker="+", color="black", markersize=10)
         axes.set(xlim=(-AROUND_M, AROUND_M), ylim=(-AROUND_M * 0.8, AROUND_M * 0.8))
         axes.set_title(f"{name}: {len(behind):,} behind", fontsize="medium")
-    figure.supxlabel(f"x [m]; red: {obstacle.behind} {obstacle.met}, +: sensor")
-    figure.supylabel("y [m]")
+    figure.supxlabel(f"x [m]; red: {obstacle.behind} {obstacle.met}, +: sensor", fontsize="medium")
+    figure.supylabel("y [m]", fontsize="medium")
     return figure
 
 
-def _panels(figure: Any, n: int, *, equal: bool) -> list[Any]:
+def _panels(figure: Any, n: int) -> list[Any]:
+    """Axes for n panels of one scale, row by row."""
     grid = figure.subplots(-(-n // N_COLUMNS), N_COLUMNS, sharex=True, sharey=True, squeeze=False).ravel()
     for axes in grid[n:]:
         axes.set_visible(False)
     for axes in grid:
-        axes.set_aspect("equal" if equal else "auto")
+        axes.set_aspect("equal")
     return list(grid[:n])
 
 
@@ -180,3 +180,9 @@ def _points(beams: Beams, range_m: NDArray[np.float32]) -> Array:
     """The (M, 3) points of the beams that return."""
     hit = np.isfinite(range_m)
     return beams.origin_m[hit] + range_m[hit, None].astype(np.float64) * beams.direction[hit]
+
+
+def _around(points: Array, middle: Array, half_m: float) -> Array:
+    """The (M, 3) points in a square around a (2,) place, seen from there."""
+    points = points - [*middle, 0.0]
+    return points[(np.abs(points[:, :2]) < half_m).all(axis=1)]

@@ -25,6 +25,10 @@ BEHIND_CAR_M = 0.5
 """A return this much farther than where a beam meets a car is behind its side."""
 GROUND_M = 0.3
 """A return this low above the terrain is a ground strike; grass stands on it."""
+GROUND = ("ground", "road", "sidewalk", "trail", "grass")
+"""Labels of the ground and of what grows on it."""
+
+_FAR_M = 200.0
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,7 @@ def find_obstacles(site: Site, beams: Beams) -> list[Obstacle]:
 
 
 def _fence(site: Site, beams: Beams) -> Obstacle:
-    """Where beams cross the scene's fences, which are sheets on the ground."""
+    """Where beams cross the scene's fences, which are sheets, on their way to the ground."""
     nearest = np.full(len(beams), np.inf)
     for wall in site.file.walls.values():
         if wall.permeability == 0:
@@ -69,7 +73,16 @@ def _fence(site: Site, beams: Beams) -> Obstacle:
             at_m = _crossings_m(beams, np.asarray(start), np.asarray(end), wall.height_m, site.terrain)
             nearest = np.minimum(nearest, at_m)
     beam = np.flatnonzero(np.isfinite(nearest))
+    if len(beam):
+        beam = beam[_reach_ground(site, beams[beam])]
     return Obstacle("the fence", "ground behind", beam, nearest[beam] + BEHIND_FENCE_M, site.terrain)
+
+
+def _reach_ground(site: Site, beams: Beams) -> NDArray[np.bool_]:
+    """Whether the axes of beams would end on the ground if there were no fence."""
+    near_m, far_m = np.zeros(len(beams), np.float32), np.full(len(beams), _FAR_M, np.float32)
+    hits = site.scene.first_behind(beams, near_m, far_m, [site.labels["fence"]])
+    return np.isin(hits.label, [site.labels[name] for name in GROUND if name in site.labels]) & (hits.element >= 0)
 
 
 def _crossings_m(beams: Beams, start: Array, end: Array, height_m: float, terrain: Terrain) -> Array:
@@ -109,10 +122,11 @@ def occlusion_table(obstacles: list[Obstacle], beams: Beams, ranges: Mapping[str
         beams: of the log.
         ranges: (N,) by name; the first is the real one.
     """
-    head = [f"{each.behind} {each.met}, of {len(each.beam):,} beams" for each in obstacles]
+    head = [f"{each.behind} {each.met}, of the returns of {len(each.beam):,} beams" for each in obstacles]
     rows: list[tuple[str, ...]] = []
     for name, range_m in ranges.items():
-        counts = [int(each.behind_it(beams, range_m).sum()) for each in obstacles]
-        cells = [f"{n:,} ({n / len(each.beam):.1%})" for n, each in zip(counts, obstacles, strict=True)]
+        behind = [int(each.behind_it(beams, range_m).sum()) for each in obstacles]
+        returns = [int(np.isfinite(range_m[each.beam]).sum()) for each in obstacles]
+        cells = [f"{n:,} of {of:,} ({n / max(of, 1):.1%})" for n, of in zip(behind, returns, strict=True)]
         rows.append((name, *cells))
     return "**Seen behind things (Browning 2012 §6.2.2 and Fig. 17)**\n\n" + markdown_table(("", *head), rows)

@@ -44,11 +44,8 @@ class Scan:
     log: Log
     fire_s: float
     """Of the fastest of a few."""
-
-    @property
-    def pulses_per_s(self) -> float:
-        """Pulses fired per second of computing."""
-        return len(self.log) / self.fire_s
+    core_s: float
+    """Time of all cores together, of the one that took least."""
 
     @property
     def real_time(self) -> float:
@@ -92,12 +89,14 @@ def scan(site: Site, name: str, seed: int) -> Scan:
     """Turn a sensor once where it stands; the fastest of a few counts, since the first reads the scene from memory."""
     sensor = Sensor.named(name)
     plan = simulate(site.world(), sensor, site.trajectories["front"], seed=seed, sweeps=1, noise=True)
-    best_s, log = float("inf"), plan.sweep(0)
+    log = plan.sweep(0)
+    fire_s, core_s = float("inf"), float("inf")
     for _ in range(N_TIMED):
-        start = time.perf_counter()
+        start, core_start = time.perf_counter(), time.process_time()
         log = plan.sweep(0)
-        best_s = min(best_s, time.perf_counter() - start)
-    return Scan(sensor, log, best_s)
+        fire_s = min(fire_s, time.perf_counter() - start)
+        core_s = min(core_s, time.process_time() - core_start)
+    return Scan(sensor, log, fire_s, core_s)
 
 
 def _memory_bytes() -> int:
@@ -127,12 +126,13 @@ def _text(site: Site, root: int, build_s: float, took_bytes: int, scans: list[Sc
             each.sensor.name,
             f"{len(each.log):,}",
             f"{each.log.returns.hit.mean():.1%}",
-            f"{each.pulses_per_s / 1e6:.2f} M",
+            f"{len(each.log) / each.fire_s / 1e6:.2f} M",
             f"{each.real_time:.2f}",
+            f"{len(each.log) / each.core_s / 1e6:.2f} M",
         )
         for each in scans
     ]
-    head = ("sensor", "pulses of a sweep", "returned", "pulses per second", "times real time")
+    head = ("sensor", "pulses of a sweep", "returned", "pulses per second", "times real time", "pulses per second of a core")
     return f"{scene}\n\n{markdown_table(head, rows)}\n\nThe paper says of both sensors that it scans in real time."
 
 

@@ -68,9 +68,8 @@ def _relief(
     front = -0.2 * length + 0.05 * length * _wander(y, width, rng)[:, None]  # where the step and the main root are
     step = _ramp((xx - front) / (0.05 * length)) * (1 - _ramp((xx / length - 0.05) / 0.43))
     step = step * (1 - _ramp((np.abs(yy) / width - 0.3) / 0.19))
-    z = 0.75 * height * step + 0.1 * height * fractal_noise(
-        xx, yy, seed, wavelength_m=0.3 * height, octaves=5, roughness=0.55
-    )
+    rough = fractal_noise(xx, yy, seed, wavelength_m=0.3 * height, octaves=5, roughness=0.55)
+    z = height * (0.75 * step + 0.1 * (rough + 0.8))  # rough, but above the ground that it is set into
     is_root = np.zeros(z.shape, dtype=np.bool_)
     lines = [(xx - front, 0.22 * height * (1 - 0.25 * yy / width))]  # a trunk side and a thin end
     for place in np.linspace(-0.33, 0.33, _ALONG) * width:
