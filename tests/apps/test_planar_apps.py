@@ -163,8 +163,8 @@ def test_a_table_has_the_densities_and_draws_of_its_model():
     states = nominal_states(site.scene(), beams, 360, 8.0)
     reading = model.sample(states, seed=2)
     error = np.abs(table.density(states, reading) / model.density(states, reading) - 1)
-    # A normal of 0.3 m mixed with itself 2.5 cm to both sides differs by (0.025 / 0.3)²; only where the exponential part
-    # ends, within a step of the nominal range, the difference is larger.
+    # A normal of 0.3 m mixed with itself 2.5 cm to both sides differs by (0.025 / 0.3)²; only where the exponential
+    # part ends, within a step of the nominal range, the difference is larger.
     assert np.median(error) < 0.007 and error.max() < 0.1 and np.quantile(error, 0.97) < 0.03
     n = 4000
     one = states[np.full(n, 17)]

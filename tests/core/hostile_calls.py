@@ -160,6 +160,7 @@ def pulse_arguments() -> Arguments:
         "min_m": 0.1,
         "max_m": 50.0,
         "mode": _core.ReturnMode.waveform,
+        "processing": _core.Processing.light,
         "cutoff_m": 0.3,
         "threshold": 0.01,
         "max_returns": 3,
@@ -180,7 +181,7 @@ def fire_pulses(beams: "_core.BeamArrays", scene: "_core.Scene | None" = None, *
         spot=_core.Spot(round=True, **take("points", "cells", "share", "half_m", "tangent")),
         light=_core.LightModel(**take("falloff_m", "unknown_intensity")),
         limits=_core.RangeLimits(**take("min_m", "max_m")),
-        receiver=_core.Receiver(**take("mode", "cutoff_m", "threshold", "max_returns")),
+        receiver=_core.Receiver(**take("mode", "processing", "cutoff_m", "threshold", "max_returns")),
         digitiser=_core.Digitiser(**take("fwhm_m", "step_m")),
         seed=given["seed"],
     )
@@ -460,7 +461,13 @@ KERNELS = {
         pulse_arguments,
         (
             *("fire_pulses", "PulseSettings", "PulseDetails", "PulseAnswer", "PulseColumns", "Spot", "LightModel"),
-            *("Receiver", "Digitiser", "ReturnMode"),
+            *("Receiver", "Digitiser", "ReturnMode", "Processing"),
+        ),
+    ),
+    "pulses_of_the_paper": Kernel(
+        lambda **given: fire_pulses(beams(), **given),
+        lambda: (
+            pulse_arguments() | {"mode": _core.ReturnMode.strongest_and_last, "processing": _core.Processing.paper}
         ),
     ),
     "pulses_drawn": Kernel(

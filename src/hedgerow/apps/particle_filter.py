@@ -103,7 +103,7 @@ class ParticleFilter:
     def weigh(self, scan: Log, true_pose: Floats, particles: Floats, scene: Scene, power: float) -> Floats:
         """Return the (P,) weights of particles, which add up to 1.
 
-        The scan's beams lie in the map by the true pose; in the sensor's own frame they are the same for every particle.
+        The scan's beams lie in the map by the true pose; in the sensor's frame they are the same for every particle.
         """
         rows = slice(None, None, self.every)
         direction = scan.beams.direction[rows]

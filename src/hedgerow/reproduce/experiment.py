@@ -76,6 +76,9 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     "grass-ranges": Experiment("grass_ranges", "Goodin 2018 Fig. 5: ranges in cylinder grass, beside two closed forms"),
     "mixed-pixels": Experiment("mixed_pixels", "Goodin 2018 Fig. 7: an LMS-291, nine rods and a plane behind them"),
     "shrub-histogram": Experiment("shrub_histogram", "Goodin 2018 Fig. 8: ranges of a shrub, from 91 places"),
+    "root-scene": Experiment(
+        "root_scene", "Goodin 2018 Fig. 11: a root of 22 million triangles among 24,564 plants, seen by two lidars"
+    ),
     "cost-maps": Experiment(
         "cost_maps", "Goodin 2018 Fig. 10: one robot with four lidars finds its way through a courtyard"
     ),

@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 
 from hedgerow.frames import Pose
 from hedgerow.log import Log
-from hedgerow.metrics import compare
+from hedgerow.metrics import Comparison, compare
 from hedgerow.models import learn
+from hedgerow.reproduce.beam_histograms import draw_target
 from hedgerow.reproduce.experiment import Outcome, Print
 from hedgerow.reproduce.mobile import SCENE_AGAIN
 from hedgerow.reproduce.recording import REALITY, record_standing
@@ -112,16 +113,20 @@ def run(folder: Path, size: int | None = None, seed: int = 1, say: Print = print
     n_repeats = size or 1500
     rows: list[tuple[str, dict[str, float], dict[str, float]]] = []
     site = load_site("static-targets")
+    pictures: list[Path] = []
     for target in TARGETS:
-        distance = distances(site, target, n_repeats, seed)
+        scores = compare_target(site, target, n_repeats, seed)
+        distance = distances(scores)
         say(f"{target.name}: " + ", ".join(f"{name} {value:.3f}" for name, value in distance.items()))
         rows.append((target.name, dict(zip(COLUMNS, PAPER[target.name], strict=False)), distance))
+        pictures += draw_target(scores, folder, target.trajectory)
     title = f"Bhattacharyya distance to reality, {n_repeats:,} measurements per direction (Browning 2012 Table 3)"
-    return Outcome((PaperTable(title, COLUMNS, tuple(rows), digits=3, aside=(SCENE_AGAIN,)),))
+    table = PaperTable(title, COLUMNS, tuple(rows), digits=3, aside=(SCENE_AGAIN,))
+    return Outcome((table,), pictures=tuple(pictures))
 
 
-def distances(site: Site, target: Target, n_repeats: int, seed: int) -> dict[str, float]:
-    """Return the Bhattacharyya distance of each world of one target, by column."""
+def compare_target(site: Site, target: Target, n_repeats: int, seed: int) -> Comparison:
+    """Record one target, learn its worlds and compare them with what was not learned from."""
     sensor = Sensor.named("hdl-64e-s2")
     pose, keep = look_at(site, target, sensor)
 
@@ -131,7 +136,11 @@ def distances(site: Site, target: Target, n_repeats: int, seed: int) -> dict[str
     train, test = _split(record(0))
     worlds = {name: learn(train, model, **parameters) for name, (model, parameters) in WORLDS.items()}
     worlds["Refined"] = learn(train, "refined", **REFINED)
-    scores = compare(test, {**worlds, SCENE_AGAIN: _split(record(1))[1]}, seed=seed, static=True)
+    return compare(test, {**worlds, SCENE_AGAIN: _split(record(1))[1]}, seed=seed, static=True)
+
+
+def distances(scores: Comparison) -> dict[str, float]:
+    """Return the Bhattacharyya distance of each world of one target, by column."""
     return {name: float(scores[name]["bhattacharyya"] or np.nan) for name in COLUMNS}
 
 
