@@ -2,8 +2,10 @@
 """J along each parameter, in reality and in every simulator: is a step or an optimum at the same place?
 
 Tallavajhula (2018 §4.4.2) found that scan matching had a step along one parameter and an optimum along another, and
-that a poor simulator had the optimum elsewhere. Here the settings are put into bins of one parameter, and J is averaged
-over all else. The curve of bins is then read, a difference counting only if it is more than three standard errors:
+that a poor simulator had the optimum elsewhere. Here the settings are put into bins of one parameter. J of each bin is
+fitted by least squares together with parabolas of all other parameters, so that what those do is not taken for noise;
+with too few settings for that, it is the mean of the bin. The curve of bins is then read, a difference counting only if
+it is more than three standard errors:
 
 - step: one jump from bin to bin makes up half of the curve's whole height or more;
 - optimum: the lowest bin is not at an end, and both ends are higher;
@@ -99,7 +101,8 @@ def along(space: Space, settings: Sequence[Setting], j: Mapping[str, NDArray[np.
             continue
         bins, n_bins = _bins(parameter, np.array([parameter.share(each) for each in values]))
         is_choice = parameter.kind == "choice"
-        curves = {source: _curve(each[: len(bins)], bins, n_bins, is_choice) for source, each in j.items()}
+        others = _others(space, name, settings)
+        curves = {source: _curve(each[: len(bins)], bins, n_bins, others, is_choice) for source, each in j.items()}
         edges = [parameter.at(share) for share in np.linspace(0, 1, n_bins + 1).tolist()]
         middle = [parameter.at((row + 0.5) / n_bins) for row in range(n_bins)]
         places = np.arange(n_bins, dtype=np.float64) if is_choice else np.array(middle, dtype=np.float64)
@@ -125,16 +128,46 @@ def _labels(parameter: Parameter, edges: list[object], middle: list[object], n_b
     return [f"{float(str(each)):.3g} to {float(str(after)):.3g}" for each, after in pairwise(edges)]
 
 
-def _curve(j: NDArray[np.float64], bins: NDArray[np.intp], n_bins: int, is_choice: bool) -> Curve:
+def _others(space: Space, name: str, settings: Sequence[Setting]) -> NDArray[np.float64]:
+    """Return (settings, K) what the other parameters are: share and its square, or a column for each choice but one."""
+    columns: list[NDArray[np.float64]] = []
+    for other, parameter in space.parameters.items():
+        if other == name:
+            continue
+        if parameter.kind == "choice":
+            columns += [np.array([float(each[other] == value) for each in settings]) for value in parameter.choices[1:]]
+        else:
+            share = np.array([parameter.share(each[other]) for each in settings])
+            columns += [share, share**2]
+    varying = [each for each in columns if np.ptp(each) > 0]
+    return np.stack(varying, axis=1) if varying else np.zeros((len(settings), 0))
+
+
+def _curve(
+    j: NDArray[np.float64], bins: NDArray[np.intp], n_bins: int, others: NDArray[np.float64], is_choice: bool
+) -> Curve:
     mean, error = np.full(n_bins, np.nan), np.full(n_bins, np.nan)
-    for row in range(n_bins):
-        inside = j[(bins == row) & np.isfinite(j)]
-        if len(inside):
-            mean[row] = inside.mean()
-        if len(inside) > 1:
-            error[row] = inside.std(ddof=1) / np.sqrt(len(inside))
+    known = np.isfinite(j)
+    filled = np.unique(bins[known])
+    if len(filled):
+        value, deviation = _fit(j[known], bins[known][:, None] == filled, others[known])
+        mean[filled], error[filled] = value, deviation
     shape, at = _shape(mean, error, is_choice)
     return Curve(mean, error, shape, at)
+
+
+def _fit(
+    j: NDArray[np.float64], inside: NDArray[np.bool_], others: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return J of each bin and its standard error, NaN where a bin has but one setting."""
+    if len(j) < inside.shape[1] + 2 * others.shape[1]:
+        others = others[:, :0]
+    design = np.concatenate([inside.astype(np.float64), others - others.mean(axis=0)], axis=1)
+    found, _, rank, _ = np.linalg.lstsq(design, j, rcond=None)
+    left = j - design @ found
+    variance = float(left @ left) / max(len(j) - int(rank), 1)
+    spread = np.sqrt(variance * np.diag(np.linalg.pinv(design.T @ design)))[: inside.shape[1]]
+    return found[: inside.shape[1]], np.where(inside.sum(axis=0) > 1, spread, np.nan)
 
 
 def _shape(mean: NDArray[np.float64], error: NDArray[np.float64], is_choice: bool) -> tuple[Shape, int]:
