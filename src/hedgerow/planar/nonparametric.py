@@ -12,12 +12,11 @@ is mirrored at the limits, so that no mass is lost. Equations: docs/models.md §
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.base.arguments import as_number, require_kind
-from hedgerow.errors import InputError
 from hedgerow.planar.regression import Floats, Histograms, Observations, Scale, as_bandwidth
-from hedgerow.planar.sensor_model import SensorModel, States
+from hedgerow.planar.sensor_model import SensorModel, States, rows_of
 
 _BLOCK = 2_000_000
 """Most numbers of a table of predictions held at once."""
@@ -114,19 +113,15 @@ class NPReg(SensorModel):
             table[:-1] = gaussian_filter1d(table[:-1], steps, axis=0, mode="reflect")
         return table
 
-    def _shift(self, group: Any) -> Floats:
-        row = np.clip(np.searchsorted(self._groups, group), 0, len(self._groups) - 1)
-        unknown = self._groups[row] != group
-        if unknown.any():
-            raise InputError("group", f"bearing {group[unknown][0]} was not trained; there are {len(self._groups)}")
-        return self._offset[row]
+    def _shift(self, group: NDArray[np.int64]) -> Floats:
+        return self._offset[rows_of(self._groups, group)]
 
     def _blocks(self, n: int) -> list[slice]:
         step = max(1, _BLOCK // (self.scale.n_bins + len(self._tables.state)))
         return [slice(begin, begin + step) for begin in range(0, n, step)]
 
 
-def _offsets(observations: Observations) -> tuple[Any, Floats]:
+def _offsets(observations: Observations) -> tuple[NDArray[np.int64], Floats]:
     """Return every bearing and its median of reading minus nominal range; medians, since people stand in the way."""
     groups = np.unique(observations.groups)
     difference = np.where(np.isfinite(observations.value), observations.value, np.nan) - observations.state[:, :1]

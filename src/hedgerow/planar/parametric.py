@@ -17,13 +17,12 @@ from abc import abstractmethod
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.base import arrays
 from hedgerow.base.arguments import as_number, as_positive
-from hedgerow.errors import InputError
 from hedgerow.planar.regression import Floats, Observations, Scale, as_bandwidth, local_linear, smooth
-from hedgerow.planar.sensor_model import SensorModel, States
+from hedgerow.planar.sensor_model import SensorModel, States, rows_of
 
 Smoother = Literal["linear", "mean"]
 """linear: a plane around each query; mean: a kernel mean."""
@@ -140,8 +139,8 @@ class PReg(_Normal):
     def with_bandwidth(self, what: Target, bandwidth: ArrayLike) -> "PReg":
         """Return this model with another bandwidth of one number; what was counted is shared."""
         new = copy.copy(self)
-        width = as_bandwidth(f"{what}_bandwidth", bandwidth, self._state.shape[-1])
-        new.bandwidth = self.bandwidth | {what: width}
+        new.bandwidth = dict(self.bandwidth)
+        new.bandwidth[what] = as_bandwidth(f"{what}_bandwidth", bandwidth, self._state.shape[-1])
         if what == "mean":
             new._squares = None
         return new
@@ -213,15 +212,10 @@ class PReg(_Normal):
         self._squares = self._table(square / np.maximum(real.sum(axis=1), 1))
         return self._squares
 
-    def _rows(self, states: States) -> Any:
-        group = states.group if self.per_group else np.zeros(len(states), np.int64)
-        row = np.clip(np.searchsorted(self._groups, group), 0, len(self._groups) - 1)
-        unknown = self._groups[row] != group
-        if unknown.any():
-            raise InputError("group", f"bearing {group[unknown][0]} was not trained; there are {len(self._groups)}")
-        return row
+    def _rows(self, states: States) -> NDArray[np.intp]:
+        return rows_of(self._groups, states.group) if self.per_group else np.zeros(len(states), np.intp)
 
-    def _predict(self, what: Target, feature: Floats, row: Any) -> Floats:
+    def _predict(self, what: Target, feature: Floats, row: NDArray[np.intp]) -> Floats:
         width, value, weight = self.bandwidth[what], self._value[what], self._weight[what]
         if what == "sigma" and self._pooled:
             value = self._pooled_squares()

@@ -49,7 +49,7 @@ class Scale(Parameters):
 
     def values(self) -> Floats:
         """Return the (B,) readings, ascending, the null reading left out."""
-        return self.low_m + self.step_m * np.arange(self.n_bins)
+        return self.low_m + self.step_m * np.arange(self.n_bins, dtype=np.float64)
 
     def bin_of(self, reading_m: Floats) -> NDArray[np.int64]:
         """Return the bin of each reading, 0 to B - 1, of those outside the limits the first or last; of inf B."""
@@ -230,8 +230,8 @@ def _plane(query: Floats, state: Floats, value: Floats, bandwidth: Floats, weigh
             left[:, i, j] = _sum(weights, scaled[i] * scaled[j]) / total - centre[:, i] * centre[:, j]
             left[:, j, i] = left[:, i, j]
     left += _RIDGE * np.maximum(1.0, np.trace(left, axis1=1, axis2=2))[:, None, None] * np.eye(p)
-    slope = np.linalg.solve(left, right[..., None])[..., 0]
-    return mean + ((query / bandwidth - centre) * slope).sum(axis=1)
+    solved: Floats = np.linalg.solve(left, right[..., None])
+    return mean + np.einsum("qp,qp->q", query / bandwidth - centre, solved[..., 0])
 
 
 class Histograms:

@@ -15,6 +15,7 @@ Models are stored as one Parquet file: a row for each training state, all settin
 import json
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -25,7 +26,11 @@ from hedgerow.base import arrays, randomness
 from hedgerow.base.arguments import require_kind
 from hedgerow.base.columns import Table, set_fields
 from hedgerow.errors import FileError, InputError
+from hedgerow.io.source import translate_errors
 from hedgerow.planar.regression import Floats, Observations, Scale
+
+pa: Any = import_module("pyarrow")
+pq: Any = import_module("pyarrow.parquet")  # as Any: the stubs know half of their types
 
 STREAM = 40
 """Of the random numbers that draw readings."""
@@ -60,7 +65,21 @@ class States(Table):
     @property
     def is_open(self) -> NDArray[np.bool_]:
         """(Q,) where the map has nothing within range."""
-        return np.isnan(self.feature).any(axis=1)
+        missing: NDArray[np.bool_] = np.isnan(self.feature)
+        return np.any(missing, axis=1)
+
+
+def rows_of(known: NDArray[np.int64], group: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Return where each group stands among the known ones, ascending.
+
+    Raises:
+        InputError: one of them is not known.
+    """
+    row = np.minimum(np.searchsorted(known, group), len(known) - 1)
+    unknown = known[row] != group
+    if unknown.any():
+        raise InputError("group", f"bearing {group[unknown][0]} was not trained; there are {len(known)}")
+    return row
 
 
 class SensorModel(ABC):
@@ -168,9 +187,6 @@ class SensorModel(ABC):
         Raises:
             FileError: the file cannot be written.
         """
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         from hedgerow.base.atomic import atomic_file
 
         kept = self.observations
@@ -197,32 +213,25 @@ def load_sensor_model(path: str | Path) -> SensorModel:
     Raises:
         FileError: no such file, no sensor model, damaged, or of a newer version; says which.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
+    with translate_errors(path, "a sensor model"):
         table = pq.read_table(str(path))
-        said = json.loads((table.schema.metadata or {})[KEY])
+        metadata: dict[bytes, bytes] = table.schema.metadata or {}
+        if KEY not in metadata:
+            raise FileError(f"{path}: is no sensor model; write one with save()")
+        said: dict[str, Any] = json.loads(metadata[KEY])
         if said["format"] > _FORMAT:
             raise FileError(f"{path}: was written by a newer version; update hedgerow to read it")
-        kind = SensorModel.kinds[said["kind"]]
         scale = Scale.parse_from(said["scale"], path, "scale")
-        model = kind.restore(scale, said["settings"], _observations(table))
+        model = SensorModel.kinds[said["kind"]].restore(scale, said["settings"], _observations(table))
         model.open_null = float(said["open_null"])
-    except FileNotFoundError:
-        raise FileError(f"{path}: no such file") from None
-    except KeyError as error:
-        raise FileError(f"{path}: is no sensor model ({error} is missing); write one with save()") from None
-    except (pa.ArrowException, OSError, TypeError, ValueError) as error:
-        raise FileError(f"{path}: cannot be read as a sensor model: {error}") from None
     return model
 
 
 def _observations(table: Any) -> Observations | None:
     if "reading" not in table.column_names:
         return None
-    rows = table["reading"].to_pylist()
-    value = np.full((len(rows), max(map(len, rows), default=0)), np.nan)
+    rows: list[list[float]] = table["reading"].to_pylist()
+    value = np.full((len(rows), max((len(row) for row in rows), default=0)), np.nan)
     for i, row in enumerate(rows):
         value[i, : len(row)] = row
     names = sorted(name for name in table.column_names if name.startswith("feature_"))

@@ -69,7 +69,7 @@ class TabulatedModel(SensorModel):
         """Return interpolated densities, or null probabilities."""
         node, weight = self._corners(states)
         bins = self.scale.bin_of(reading_m)
-        mass = (self._mass[node, bins] * weight).sum(axis=0)
+        mass: Floats = np.sum(self._mass[node, bins] * weight, axis=0)
         return np.where(np.isinf(reading_m), mass, mass / self.scale.step_m)
 
     def quantile_at(self, states: States, level: Floats) -> Floats:
@@ -100,7 +100,9 @@ class TabulatedModel(SensorModel):
             values = np.append(self.scale.values(), np.inf)
             levels = (np.arange(_LEVELS) + 0.5) / _LEVELS
             above = np.cumsum(self._mass, axis=1, dtype=np.float64)
-            place = np.stack([np.searchsorted(row, levels * row[-1]) for row in above])
+            place = np.empty((len(above), _LEVELS), dtype=np.intp)
+            for node, row in enumerate(above):
+                place[node] = np.searchsorted(row, levels * row[-1])
             self._quantile = values[np.minimum(place, len(values) - 1)]
         return self._quantile
 

@@ -56,7 +56,7 @@ class Tried:
 
 
 def _shown(value: Any) -> str:
-    return ", ".join(f"{each:g}" for each in value) if isinstance(value, Sequence | np.ndarray) else f"{value:g}"
+    return ", ".join(f"{each:g}" for each in np.atleast_1d(value))
 
 
 def search(grid: dict[str, Sequence[Any]], score: Callable[..., float], name: str) -> Tried:
@@ -154,7 +154,10 @@ def train_np_reg(
         model = NPReg(training, scale, bandwidth=bandwidth, z_bandwidth_m=z_bandwidth_m, bearing_offset=bearing_offset)
         return mean_match(model, states, truth)
 
-    grid = {"bandwidth": feature_grids(training.state.shape[1], grids), "z_bandwidth_m": tuple(z_bandwidths_m)}
+    grid: dict[str, Sequence[Any]] = {
+        "bandwidth": feature_grids(training.state.shape[1], grids),
+        "z_bandwidth_m": tuple(z_bandwidths_m),
+    }
     tried = search(grid, match, "mean histogram match [m]")
     model = NPReg(training, scale, bearing_offset=bearing_offset, **tried.best)
     model.open_null = open_share(training)

@@ -116,9 +116,7 @@ def run(folder: Path, size: int | None = None, seed: int = 1, say: Print = print
     return Outcome(text=_text(cases), pictures=(picture,))
 
 
-def ranges(
-    stand: Stand, n_pulses: int, seed: int, ways: Mapping[str, BeamSettings] = ALL_WAYS
-) -> dict[str, Array]:
+def ranges(stand: Stand, n_pulses: int, seed: int, ways: Mapping[str, BeamSettings] = ALL_WAYS) -> dict[str, Array]:
     """Return the ranges of those of `n_pulses` that come back from stands like this one, by way [m]."""
     divergence_mrad = stand.divergence_rad * 1e3
     beam = Beam(

@@ -30,8 +30,8 @@ BEARING_RAD: NDArray[np.float64] = np.deg2rad(np.arange(N_BEARINGS))
 
 _NOISE, _DROP = 60, 64
 """Streams of random numbers, apart from those of all models."""
-_WEIGHTS = np.array([0.35, 0.8, 0.35])
-_WEIGHTS = _WEIGHTS / np.sqrt((_WEIGHTS**2).sum())
+_NEIGHBOURS = np.array([0.35, 0.8, 0.35]) / np.sqrt(0.35**2 + 0.8**2 + 0.35**2)
+"""How far a bearing takes part in the random numbers of its neighbours; squares add up to 1."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,7 @@ class HiddenSensor:
         """
         range_m, incidence = feature.T
         bearing = pulse % N_BEARINGS
-        noise = sum(w * randomness.normal(seed, pulse + i - 1, _NOISE) for i, w in enumerate(_WEIGHTS))
-        drop = sum(w * randomness.normal(seed, pulse + i - 1, _DROP) for i, w in enumerate(_WEIGHTS))
+        noise, drop = _joined(seed, pulse, _NOISE), _joined(seed, pulse, _DROP)
         tangent = np.tan(np.minimum(incidence, np.deg2rad(75)))
         sigma = (self.sigma_m + self.sigma_per_m2 * range_m**2) * (1 + self.grazing * tangent**2)
         reading = range_m * (1 + self.range_bias) + self.bias_m()[bearing] + sigma * noise
@@ -104,6 +103,11 @@ class HiddenWorld(World):
         reading = np.full(len(beams), np.inf)
         reading[seen] = self.sensor.read(states.feature[seen], beams.pulse[seen], shot.seed)
         return Returns(np.where(reading > 0, reading, np.inf).astype(np.float32))
+
+
+def _joined(seed: int, pulse: NDArray[np.int64], stream: int) -> NDArray[np.float64]:
+    """Return normal numbers that neighbouring pulses share in part."""
+    return np.stack([randomness.normal(seed, pulse + i, stream) for i in (-1, 0, 1)], axis=1) @ _NEIGHBOURS
 
 
 def _normal_level(score: NDArray[np.float64]) -> NDArray[np.float64]:

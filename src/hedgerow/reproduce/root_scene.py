@@ -132,7 +132,14 @@ def _text(site: Site, root: int, build_s: float, took_bytes: int, scans: list[Sc
         )
         for each in scans
     ]
-    head = ("sensor", "pulses of a sweep", "returned", "pulses per second", "times real time", "pulses per second of a core")
+    head = (
+        "sensor",
+        "pulses of a sweep",
+        "returned",
+        "pulses per second",
+        "times real time",
+        "pulses per second of a core",
+    )
     return f"{scene}\n\n{markdown_table(head, rows)}\n\nThe paper says of both sensors that it scans in real time."
 
 
@@ -143,9 +150,7 @@ def _draw(site: Site, scans: list[Scan], path: Path) -> None:
     colours = named_colours(site.labels)
     size = {"width_px": 1100, "height_px": 520}
     panels["scene"].imshow(
-        render_picture(
-            site.scene, eye_m, look_at_m, fov_deg=FOV_DEG, **size, samples=3, colours=colours, bias_m=0.04
-        )
+        render_picture(site.scene, eye_m, look_at_m, fov_deg=FOV_DEG, **size, samples=3, colours=colours, bias_m=0.04)
     )
     panels["scene"].set_title("the scene")
     panels["scene"].axis("off")
