@@ -57,8 +57,8 @@ class NPReg(SensorModel):
             centred = Observations(observations.state, observations.value - shift[:, None], observations.groups)
         self._tables = Histograms(centred, scale)
 
-    def histogram(self, states: States) -> Floats:
-        """Return (B + 1, Q) probabilities of every reading, the null reading last."""
+    def histogram_at(self, states: States) -> Floats:
+        """Return the smoothed histograms, moved by the offsets of their bearings."""
         table = self._centred(states.feature)
         if not self.bearing_offset:
             return table
@@ -74,7 +74,7 @@ class NPReg(SensorModel):
         """Return the probability of each reading's bin by its width, or of a null reading."""
         out = np.empty(len(states))
         for rows in self._blocks(len(states)):
-            table = self.histogram(states[rows])
+            table = self.histogram_at(states[rows])
             bins = self.scale.bin_of(reading_m[rows])
             mass = table[bins, np.arange(table.shape[1])]
             out[rows] = np.where(np.isinf(reading_m[rows]), mass, mass / self.scale.step_m)
@@ -85,7 +85,7 @@ class NPReg(SensorModel):
         out = np.empty(len(states))
         values = np.append(self.scale.values(), np.inf)
         for rows in self._blocks(len(states)):
-            above = np.cumsum(self.histogram(states[rows]), axis=0) > level[rows]
+            above = np.cumsum(self.histogram_at(states[rows]), axis=0) > level[rows]
             out[rows] = values[np.where(above.any(axis=0), above.argmax(axis=0), len(values) - 1)]
         return out
 

@@ -70,6 +70,16 @@ class _Normal(SensorModel):
         outside = ndtr((low - half - mean) / sigma) + ndtr((mean - high - half) / sigma)
         return np.where(is_null, null + (1 - null) * outside, (1 - null) * mass / self.scale.step_m)
 
+    def histogram_at(self, states: States) -> Floats:
+        """Return the probability of every bin; the parameters of a state are computed once."""
+        from scipy.special import ndtr
+
+        null, mean, sigma = self.parameters(states)
+        edges = np.append(self.scale.values() - self.scale.step_m / 2, self.scale.high_m + self.scale.step_m / 2)
+        below = ndtr((edges[:, None] - mean) / sigma)
+        inside = (1 - null) * np.diff(below, axis=0)
+        return np.concatenate([inside, 1 - inside.sum(axis=0, keepdims=True)])
+
     def quantile_at(self, states: States, level: Floats) -> Floats:
         """Return the reading at each level; beyond the share of non-null readings it is null."""
         from scipy.special import ndtri

@@ -170,16 +170,23 @@ class SensorModel(ABC):
 
     def histogram(self, states: States) -> Floats:
         """Return (B + 1, Q) probabilities of every reading, the null reading last."""
+        n_bins = self.scale.n_bins
+        table = np.full((n_bins + 1, len(states)), (1 - self.open_null) / n_bins)
+        table[-1] = self.open_null
+        seen = np.flatnonzero(~states.is_open)
+        step = max(1, _BLOCK // (n_bins + 1))
+        for begin in range(0, len(seen), step):
+            rows = seen[begin : begin + step]
+            table[:, rows] = self.histogram_at(states[rows])
+        return table
+
+    def histogram_at(self, states: States) -> Floats:
+        """Return (B + 1, Q) probabilities at states that have features; kinds of models may know a quicker way."""
         readings = np.append(self.scale.values(), np.inf)
         width = np.append(np.full(self.scale.n_bins, self.scale.step_m), 1.0)
-        table = np.empty((len(readings), len(states)))
-        step = max(1, _BLOCK // len(readings))
-        for begin in range(0, len(states), step):
-            part = states[begin : begin + step]
-            each = np.repeat(np.arange(len(part)), len(readings))
-            density = self.density(part[each], np.tile(readings, len(part)))
-            table[:, begin : begin + step] = density.reshape(len(part), -1).T * width[:, None]
-        return table / table.sum(axis=0)
+        each = np.repeat(np.arange(len(states)), len(readings))
+        density = self.density_at(states[each], np.tile(readings, len(states)))
+        return density.reshape(len(states), -1).T * width[:, None]
 
     def save(self, path: str | Path) -> None:
         """Write the model to one Parquet file.

@@ -93,6 +93,9 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     "pose-errors": Experiment(
         "pose_errors", "worlds learned from logs with the pose errors of Browning 2012, compared on an exact log"
     ),
+    "planar-observation": Experiment(
+        "planar.observation", "Tallavajhula 2018 Table 3.2: sensor models of a planar scanner at poses not learned from"
+    ),
 }
 
 
