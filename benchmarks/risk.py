@@ -39,7 +39,8 @@ def results():
 
     def run(jobs: int = 1):
         with tempfile.TemporaryDirectory() as folder:
-            return measure(nothing, sources, settings=N_SETTINGS, seeds=[0], output=Path(folder) / "x.parquet", jobs=jobs)
+            path = Path(folder) / "x.parquet"
+            return measure(nothing, sources, settings=N_SETTINGS, seeds=[0], output=path, jobs=jobs)
 
     [seconds] = best_seconds(run, rounds=3)
     table = run()

@@ -12,7 +12,7 @@ import pytest
 from cli_runner import assert_refused, run
 
 import hedgerow as hr
-from hedgerow.log import Log, Returns
+from hedgerow.log import Log
 from hedgerow.risk.table import read_table
 
 N_SWEEPS = 8
@@ -84,23 +84,15 @@ def test_a_second_run_only_adds_what_is_missing(folder):
     assert risk(folder, "far.parquet", "-o", "b.parquet").returncode == 0
     done = risk(folder, "far.parquet", "near.parquet", "-o", "b.parquet", "--develop", "random", "--steps", 3)
     assert done.returncode == 0, done.stderr
-    assert "wrote b.parquet: 156 runs" in done.stdout  # 6 settings and twice 3 steps on 4 scenes, 24 in each half
+    assert "wrote b.parquet: 120 runs" in done.stdout  # 6 settings on 3 sources, twice 3 steps on 2, all on 4 scenes
     assert "developed on far, 3 steps" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
-        (("--max-risk", 5), 0, "gate: passed"),
-        (("--max-risk", 0.1), 1, "gate: far: risk"),
-        (("--max-regret", 0.1), 0, "gate: passed"),
-        (("--max-regret", -1), 1, "gate: far: regret"),
-    ],
-)
-def test_the_gate_is_an_exit_code(folder, words, code, said):
-    done = risk(folder, "far.parquet", *words)
-    assert done.returncode == code, done.stderr
-    assert said in done.stdout
+def test_the_gate_is_an_exit_code(folder):
+    broken = risk(folder, "far.parquet", "--max-risk", 0.1, "--max-regret", 5)
+    assert broken.returncode == 1, broken.stderr
+    assert "gate: far: risk" in broken.stdout
+    assert "regret" not in broken.stdout.partition("gate: ")[2]
 
 
 def test_worse_than_last_time_is_exit_code_1(folder):
@@ -108,7 +100,9 @@ def test_worse_than_last_time_is_exit_code_1(folder):
     worse = risk(folder, "far.parquet", "--not-worse-than", "last.parquet")
     assert worse.returncode == 1
     assert "above that of last time" in worse.stdout
-    assert risk(folder, "near.parquet", "--not-worse-than", "last.parquet").returncode == 0
+    same = risk(folder, "near.parquet", "--not-worse-than", "last.parquet", "--max-risk", 5, "--max-regret", 1)
+    assert same.returncode == 0
+    assert "gate: passed" in same.stdout
 
 
 def test_a_world_is_fired_under_several_seeds(folder, tmp_path):
@@ -132,13 +126,10 @@ def test_metrics_of_observations_stand_beside_risk(folder):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("odometri", "real.parquet", "far.parquet"), ("did you mean odometry?",)),
         (("missing.toml", "real.parquet", "far.parquet"), ("missing.toml", "no such app file")),
         (("mine:mean_range", "real.parquet", "missing.world"), ("missing.world", "no such file")),
         (("mine:mean_range", "real.parquet", "far.parquet", "--set", "y=1"), ("y", "no such parameter", "x, kind")),
-        (("mine:mean_range", "real.parquet", "far.parquet", "--objective", "K"), ("objective", "expected one of J")),
         (("mine:mean_range", "real.parquet", "far.parquet", "--scene-sweeps", 99), ("there are 8 sweeps",)),
-        (("mine:mean_range", "real.parquet", "far.parquet", "--settings", 0), ("--settings",)),
         (("mine:mean_range", "real.parquet", "far.parquet", "-o", "no/x.parquet"), ("no/x.parquet", "does not exist")),
         (("mine:mean_range", "real.parquet", "far.parquet", "--not-worse-than", "real.parquet"), ("no table of risk",)),
     ],
@@ -161,8 +152,6 @@ def test_a_simulated_log_of_other_beams_is_refused(folder):
     assert_refused(risk(folder, "turned.parquet"), "turned: sweep 0, beam 0 has origin_m", "the same beams")
     hr.write_log(plane_log(n_sweeps=3), folder / "short.parquet")
     assert_refused(risk(folder, "short.parquet"), "short: has no sweep 3")
-    hr.write_log(log[::2].with_returns(Returns(log.returns.first_m[::2])), folder / "half.parquet")
-    assert_refused(risk(folder, "half.parquet"), "half: sweep 0 has 100 beams, the real log 200")
 
 
 def test_one_scene_has_no_interval(folder):

@@ -2,7 +2,7 @@
 """hedgerow tune: trains the classifier of surface and volume, or tunes a model on the risk of a program."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
@@ -131,7 +131,7 @@ def _bounds(text: str) -> tuple[str, tuple[float, float]]:
     name, _, rest = text.partition("=")
     low, _, high = rest.partition(":")
     try:
-        bounds = json.loads(low), json.loads(high)
+        bounds: tuple[Any, Any] = json.loads(low), json.loads(high)
     except ValueError:
         bounds = None, None
     if not name or not all(isinstance(each, int | float) and not isinstance(each, bool) for each in bounds):

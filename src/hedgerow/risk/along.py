@@ -21,7 +21,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.apps.space import Parameter, Setting, Space
+from hedgerow.apps.space import Parameter, Setting, Space, Value
 
 MOST_BINS = 8
 _PER_BIN = 8  # settings that a bin should have
@@ -121,7 +121,7 @@ def _bins(parameter: Parameter, shares: NDArray[np.float64]) -> tuple[NDArray[np
     return np.minimum((shares * n_bins).astype(np.intp), n_bins - 1), n_bins
 
 
-def _labels(parameter: Parameter, edges: list[object], middle: list[object], n_bins: int) -> list[str]:
+def _labels(parameter: Parameter, edges: list[Value], middle: list[Value], n_bins: int) -> list[str]:
     if parameter.kind == "choice":
         return [str(each) for each in middle]
     if parameter.kind == "integer" and n_bins == parameter.bounds[1] - parameter.bounds[0] + 1:
@@ -168,7 +168,7 @@ def _fit(
     left = j - design @ found
     variance = float(left @ left) / max(len(j) - int(rank), 1)
     spread = np.sqrt(variance * np.diag(np.linalg.pinv(design.T @ design)))[: inside.shape[1]]
-    return found[: inside.shape[1]], np.where(inside.sum(axis=0) > 1, spread, np.nan)
+    return found[: inside.shape[1]].astype(np.float64), np.where(inside.sum(axis=0) > 1, spread, np.nan)
 
 
 def _shape(mean: NDArray[np.float64], error: NDArray[np.float64], is_choice: bool) -> tuple[Shape, int]:

@@ -109,7 +109,8 @@ def interval(
     if n < 2 or len(known) < 2 or not np.isfinite(estimate):
         return None
     student: Any = stats.t
+    normal: Any = stats.norm
     wide = np.sqrt(n / (n - 1)) * float(student.ppf((1 + level) / 2, n - 1))
-    tail = float(stats.norm.cdf(-wide))
+    tail = float(normal.cdf(-wide))
     low, high = np.quantile(known, [tail, 1 - tail])
     return max(2 * estimate - float(high), least), max(2 * estimate - float(low), least)

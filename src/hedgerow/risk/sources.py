@@ -37,12 +37,25 @@ class Scene(NamedTuple):
 class Source(Protocol):
     """Scenes by name."""
 
-    name: str
-    role: Role
-    identity: str
-    """Changes when the content does, so that runs on other content are not taken for runs on this."""
-    is_random: bool
-    """Whether another seed gives another log."""
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+        ...
+
+    @property
+    def role(self) -> Role:
+        """What it is there for."""
+        ...
+
+    @property
+    def identity(self) -> str:
+        """Changes when the content does, so that runs on other content are not taken for runs on this."""
+        ...
+
+    @property
+    def is_random(self) -> bool:
+        """Whether another seed gives another log."""
+        ...
 
     @property
     def scenes(self) -> Sequence[str]:

@@ -147,7 +147,8 @@ class _Search:
     def world(self, chosen: Chosen) -> LearnedWorld:
         key = _text(chosen)
         if key not in self._worlds:
-            self._worlds[key] = learn(self._training, self._model, **(self._fixed | chosen))
+            parameters: dict[str, Any] = self._fixed | chosen
+            self._worlds[key] = learn(self._training, self._model, **parameters)
         return self._worlds[key]
 
     def likelihood(self, chosen: Chosen) -> float:
