@@ -5,10 +5,10 @@ Scenes are drawn alike for reality and all simulators, so that what they share c
 quantiles of resampled means lie too close together; they are widened as Hesterberg (2015) does, so that a mean of n
 normal numbers would get Student's t interval.
 
-A mean of absolute differences R is too large by the noise in J, and the resampled R* by about as much again. Where noise
-is all there is, the quantiles of R* therefore lie above the truth; the basic interval, 2 R - quantiles of R*, takes the
-excess off, but too much of it where bias and noise are alike. Each holds the truth where the other does not, so the
-interval spans both. tests/risk/test_risk_score.py measures how often it does.
+A mean of absolute differences R is too large by the noise in J, and the resampled R* by about as much again. Where
+noise is all there is, the quantiles of R* therefore lie above the truth; the basic interval, 2 R - quantiles of R*,
+takes the excess off, but too much of it where bias and noise are alike. Each holds the truth where the other does not,
+so the interval spans both. tests/risk/test_risk_score.py measures how often it does.
 """
 
 from collections.abc import Mapping
