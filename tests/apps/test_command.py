@@ -5,6 +5,7 @@ import os
 import pickle
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -47,7 +48,7 @@ CHOICES = ["J", "number", "nan", "inf", "broken", "empty", "other", "text", "lis
 CHOICES += ["crash", "signal", "hang", "nothing"]
 
 
-def make_app(folder: Path, *, timeout_s: float = 60, more: str = "", log_format: str = "parquet"):
+def make_app(folder: Path, *, timeout_s: float = 60, more: str = "", log_format: str = "parquet") -> Any:
     (folder / "program.py").write_text(PROGRAM, encoding="utf-8")
     path = folder / "app.toml"
     text = TOML.format(pid=folder / "pid", log_format=log_format, timeout_s=timeout_s, more=more, choices=CHOICES)
@@ -140,6 +141,7 @@ def test_no_shell_runs_the_command(tmp_path):
 COPY = """
 import sys
 from pathlib import Path
+from typing import Any
 log, out = Path(sys.argv[1]), Path(sys.argv[2])
 out.write_text((log / "poses.tum").read_text())
 """

@@ -2,13 +2,15 @@
 """Programs and sources of which everything is known: J is a function of the setting, plus a bias, plus noise."""
 
 import zlib
+from typing import Any
 
 import numpy as np
 from small_logs import make_log
 
 from hedgerow.apps import Outcome, Space, fail, number, ratio, whole
 from hedgerow.risk.measure import measure
-from hedgerow.risk.sources import FunctionSource, Scene
+from hedgerow.risk.sources import FunctionSource, Role, Scene
+from hedgerow.risk.table import RiskTable
 
 LOG = make_log()
 
@@ -51,7 +53,9 @@ class Offset:
         return self.bias + self.scene + self.run_noise * self._rng(parameters).normal()
 
 
-def source(name, n_scenes=6, role="simulated", is_random=True, number=0, **offset):
+def source(
+    name: str, n_scenes: int = 6, role: Role = "simulated", is_random: bool = True, number: int = 0, **offset: Any
+) -> FunctionSource:
     """A source whose scenes have their noise keyed by source, scene and seed."""
     key = zlib.crc32(name.encode())
 
@@ -61,9 +65,9 @@ def source(name, n_scenes=6, role="simulated", is_random=True, number=0, **offse
     return FunctionSource(name, [f"s{i}" for i in range(n_scenes)], make, role, is_random)
 
 
-def real(n_scenes=6, number=0, **offset):
+def real(n_scenes: int = 6, number: int = 0, **offset: Any) -> FunctionSource:
     return source("real", n_scenes, "real", False, number, **offset)
 
 
-def measured(*sources, settings=20, seeds=(0,), **more):
+def measured(*sources: FunctionSource, settings: int = 20, seeds=(0,), **more: Any) -> RiskTable:
     return measure(Quadratic(), list(sources), settings=settings, seeds=seeds, **more)

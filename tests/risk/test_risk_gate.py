@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The gate: bounds, and whether a simulator became worse."""
 
+from typing import Any
+
 import pytest
 from fake_programs import Quadratic, measured, real, source
 
@@ -8,7 +10,7 @@ from hedgerow.errors import InputError
 from hedgerow.risk.gate import check_bounds, check_last
 from hedgerow.risk.score import score
 
-NOISE = {"scene_noise": 0.02, "run_noise": 0.02}
+NOISE: dict[str, Any] = {"scene_noise": 0.02, "run_noise": 0.02}
 
 
 def table(*biases, **more):
@@ -38,7 +40,7 @@ def test_worse_than_last_time_fails_and_the_same_or_better_does_not():
 
 
 def test_a_little_worse_within_noise_does_not_fail():
-    noisy = {"run_noise": 0.3}
+    noisy: dict[str, Any] = {"run_noise": 0.3}
     now = measured(real(**noisy), source("sim", bias=0.101, number=1, **noisy))
     last = measured(real(**noisy), source("sim", bias=0.1, number=2, **noisy))
     assert check_last(now, last, Quadratic()) == []

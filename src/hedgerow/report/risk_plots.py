@@ -70,7 +70,8 @@ def curves_along(curves: Sequence[Along], label: str, width_in: float = WIDE_IN)
         axes.set_visible(False)
     for row in range(rows):
         panels[row * columns].set_ylabel(label)
-    panels[0].legend(frameon=False, fontsize="small")
+    handles, names = panels[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside upper left", ncols=4, frameon=False, fontsize="small")
     return figure
 
 
@@ -89,7 +90,14 @@ def _draw_along(axes: Any, each: Along) -> None:
         axes.set_xticks(each.middle, each.labels)
         axes.set_xlim(each.middle[0] - 0.5, each.middle[-1] + 0.5)
     elif each.parameter.kind == "log":
+        from matplotlib.ticker import LogLocator, NullLocator
+
         axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.xaxis.set_minor_locator(NullLocator())
+    elif each.parameter.kind == "integer":
+        axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_xlabel(each.name)
 
 

@@ -7,8 +7,8 @@ fitted by least squares together with parabolas of all other parameters, so that
 with too few settings for that, it is the mean of the bin. The curve of bins is then read, a difference counting only if
 it is more than three standard errors:
 
-- step: one jump from bin to bin makes up half of the curve's whole height or more;
-- optimum: the lowest bin is not at an end, and both ends are higher;
+- optimum: the lowest bin is not at an end, and both ends are higher, by a quarter of the curve's whole height or more;
+- step: one jump from bin to bin makes up 60 % of that height or more;
 - slope: the ends differ;
 - flat: none of these.
 """
@@ -21,12 +21,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.apps.space import Parameter, Setting, Space
+from hedgerow.apps.space import Parameter, Setting, Space, Value
 
 MOST_BINS = 8
 _PER_BIN = 8  # settings that a bin should have
 _ERRORS = 3.0
-_STEP_SHARE = 0.5
+_STEP_SHARE = 0.6
+_OPTIMUM_SHARE = 0.25
 Shape = Literal["flat", "step", "optimum", "slope", "best choice"]
 
 
@@ -120,7 +121,7 @@ def _bins(parameter: Parameter, shares: NDArray[np.float64]) -> tuple[NDArray[np
     return np.minimum((shares * n_bins).astype(np.intp), n_bins - 1), n_bins
 
 
-def _labels(parameter: Parameter, edges: list[object], middle: list[object], n_bins: int) -> list[str]:
+def _labels(parameter: Parameter, edges: list[Value], middle: list[Value], n_bins: int) -> list[str]:
     if parameter.kind == "choice":
         return [str(each) for each in middle]
     if parameter.kind == "integer" and n_bins == parameter.bounds[1] - parameter.bounds[0] + 1:
@@ -167,7 +168,7 @@ def _fit(
     left = j - design @ found
     variance = float(left @ left) / max(len(j) - int(rank), 1)
     spread = np.sqrt(variance * np.diag(np.linalg.pinv(design.T @ design)))[: inside.shape[1]]
-    return found[: inside.shape[1]], np.where(inside.sum(axis=0) > 1, spread, np.nan)
+    return found[: inside.shape[1]].astype(np.float64), np.where(inside.sum(axis=0) > 1, spread, np.nan)
 
 
 def _shape(mean: NDArray[np.float64], error: NDArray[np.float64], is_choice: bool) -> tuple[Shape, int]:
@@ -183,13 +184,14 @@ def _shape(mean: NDArray[np.float64], error: NDArray[np.float64], is_choice: boo
     if is_choice:
         best = all(higher(row, lowest) for row in range(len(m)) if row != lowest)
         return ("best choice", int(known[lowest])) if best else ("flat", 0)
+    ends = higher(0, lowest) and higher(len(m) - 1, lowest)
+    if ends and min(m[0], m[-1]) - m[lowest] >= _OPTIMUM_SHARE * np.ptp(m):
+        return "optimum", int(known[lowest])
     jump = np.diff(m)
     at = int(np.argmax(np.abs(jump)))
     clear = higher(at, at + 1) or higher(at + 1, at)
     if len(m) > 2 and clear and abs(jump[at]) >= _STEP_SHARE * np.ptp(m):
         return "step", int(known[at])
-    if 0 < lowest < len(m) - 1 and higher(0, lowest) and higher(len(m) - 1, lowest):
-        return "optimum", int(known[lowest])
     if higher(0, len(m) - 1) or higher(len(m) - 1, 0):
         return "slope", int(known[0] if m[0] < m[-1] else known[-1])
     return "flat", 0

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Intervals of risk by the bootstrap: scenes and settings are drawn again, with replacement, and J computed anew.
 
-Scenes are drawn alike for reality and all simulators, so that what they share cancels in differences. The interval is
-the basic one, 2 R - quantiles of R*: a mean of absolute differences is too large by the noise in J, and the resampled
-means by about as much again, so that turning the quantiles round takes the excess off. With few scenes quantiles of
-resampled means lie too close together; they are widened as Hesterberg (2015, §5.3) does, so that a mean of n normal
-numbers would get Student's t interval.
+Scenes are drawn alike for reality and all simulators, so that what they share cancels in differences. With few scenes
+quantiles of resampled means lie too close together; they are widened as Hesterberg (2015) does, so that a mean of n
+normal numbers would get Student's t interval.
+
+A mean of absolute differences R is too large by the noise in J, and the resampled R* by about as much again. Where
+noise is all there is, the quantiles of R* therefore lie above the truth; the basic interval, 2 R - quantiles of R*,
+takes the excess off, but too much of it where bias and noise are alike. Each holds the truth where the other does not,
+so the interval spans both. tests/risk/test_risk_score.py measures how often it does.
 """
 
 from collections.abc import Mapping
@@ -94,7 +97,7 @@ def resample(pairs: Mapping[str, Pair], *, replicates: int = REPLICATES, seed: i
 def interval(
     estimate: float, replicates: NDArray[np.float64], n: int, *, least: float = -np.inf, level: float = LEVEL
 ) -> Interval | None:
-    """Return the basic interval of an estimate; None if fewer than two were drawn from.
+    """Return the interval of an estimate, percentile and basic together; None if fewer than two were drawn from.
 
     Args:
         estimate: from the data as they are.
@@ -109,7 +112,9 @@ def interval(
     if n < 2 or len(known) < 2 or not np.isfinite(estimate):
         return None
     student: Any = stats.t
+    normal: Any = stats.norm
     wide = np.sqrt(n / (n - 1)) * float(student.ppf((1 + level) / 2, n - 1))
-    tail = float(stats.norm.cdf(-wide))
+    tail = float(normal.cdf(-wide))
     low, high = np.quantile(known, [tail, 1 - tail])
-    return max(2 * estimate - float(high), least), max(2 * estimate - float(low), least)
+    ends = float(low), float(high), 2 * estimate - float(high), 2 * estimate - float(low)
+    return max(min(ends), least), max(max(ends), least)

@@ -37,12 +37,25 @@ class Scene(NamedTuple):
 class Source(Protocol):
     """Scenes by name."""
 
-    name: str
-    role: Role
-    identity: str
-    """Changes when the content does, so that runs on other content are not taken for runs on this."""
-    is_random: bool
-    """Whether another seed gives another log."""
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+        ...
+
+    @property
+    def role(self) -> Role:
+        """What it is there for."""
+        ...
+
+    @property
+    def identity(self) -> str:
+        """Changes when the content does, so that runs on other content are not taken for runs on this."""
+        ...
+
+    @property
+    def is_random(self) -> bool:
+        """Whether another seed gives another log."""
+        ...
 
     @property
     def scenes(self) -> Sequence[str]:
@@ -81,6 +94,7 @@ class Drive:
         *,
         trajectory: Trajectory | None = None,
         ground: bool = True,
+        sweeps: Sequence[int] | None = None,
     ) -> None:
         """Cut a recording into groups of consecutive sweeps; sweeps left over at the end are left out.
 
@@ -89,15 +103,16 @@ class Drive:
             scene_sweeps: how many sweeps a scene has.
             trajectory: T_map_sensor. Default: the recording's own, or level frames along the path (`sweep_poses`).
             ground: whether to map the ground, which takes one reading of the log.
+            sweeps: numbers of those that scenes are made of. Default: all. The ground is mapped from all.
 
         Raises:
             InputError: fewer sweeps than one scene needs.
         """
         as_whole("scene_sweeps", scene_sweeps, 1, 1_000_000)
-        numbers = recording.sweeps.tolist()
+        numbers = recording.sweeps.tolist() if sweeps is None else list(sweeps)
         n_scenes = len(numbers) // scene_sweeps
         if n_scenes == 0:
-            raise InputError("scene_sweeps", f"is {scene_sweeps}, but the log has {len(numbers)} sweeps")
+            raise InputError("scene_sweeps", f"is {scene_sweeps}, but there are {len(numbers)} sweeps")
         groups = [numbers[i * scene_sweeps : (i + 1) * scene_sweeps] for i in range(n_scenes)]
         self.sweeps: dict[str, list[int]] = {f"{each[0]:06d}-{each[-1]:06d}": each for each in groups}
         self.recording = recording
