@@ -19,6 +19,7 @@ def reproduce(
     folder: Folder = Path("out"),
     size: int | None = None,
     seed: Seed = 1,
+    data: Path | None = None,
 ) -> None:
     """Repeat an experiment of the papers and print its table beside theirs; without a name, list them.
 
@@ -30,6 +31,8 @@ def reproduce(
         where to write the tables (NAME.md) and pictures; made if it does not exist
     size
         how many sweeps (mobile), measurements per direction (static) or the like; default: as the paper, scaled
+    data
+        folder with recordings, for experiments on real logs
     """
     from hedgerow.base.atomic import output_folder, require_place
     from hedgerow.errors import InputError
@@ -45,7 +48,7 @@ def reproduce(
     experiment = find_experiment(name)
     with output_folder(folder):
         require_place(folder / f"{name}.md")
-        outcome = experiment.run(folder, size, seed, out.print)
+        outcome = experiment.run(folder, size, seed, out.print, data)
         _tell(outcome, folder / f"{name}.md")
 
 

@@ -44,11 +44,14 @@ class Experiment:
     about: str
     options: tuple[tuple[str, str | bool], ...] = ()
     """Further arguments of its `run`, by name."""
+    needs_data: bool = False
+    """Whether it reads recordings that are not shipped; its `run` takes their folder as `data`."""
 
-    def run(self, folder: Path, size: int | None, seed: int, say: Print) -> Outcome:
+    def run(self, folder: Path, size: int | None, seed: int, say: Print, data: Path | None = None) -> Outcome:
         """Repeat the experiment."""
         module = import_module(f"hedgerow.reproduce.{self.module}")
-        return module.run(folder, size, seed, say, **dict(self.options))
+        given = {"data": data} if self.needs_data else {}
+        return module.run(folder, size, seed, say, **dict(self.options), **given)
 
 
 EXPERIMENTS: Mapping[str, Experiment] = {
@@ -95,6 +98,23 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     ),
     "planar-observation": Experiment(
         "planar.observation", "Tallavajhula 2018 Table 3.2: sensor models of a planar scanner at poses not learned from"
+    ),
+    "planar-detection": Experiment(
+        "planar.detection", "Tallavajhula 2018 Figs. 3.16, 3.17: line targets, the risk of three simulators"
+    ),
+    "planar-registration": Experiment(
+        "planar.registration", "Tallavajhula 2018 Fig. 3.20: registration in a corridor, by refining iterations"
+    ),
+    "planar-particle-filter": Experiment(
+        "planar.particle_filter", "Tallavajhula 2018 Table 3.3: a particle filter among people, with two sensor models"
+    ),
+    "magnetic-probe": Experiment(
+        "planar.magnetic_probe", "Tallavajhula 2018 Fig. 3.24: the same regression for a magnetic probe"
+    ),
+    "planar-grass": Experiment("planar.grass", "Tallavajhula 2018 Fig. 3.8: where regression over poses must fail"),
+    "noisy-state": Experiment("planar.noisy_state", "sensor models learned from poses that are off by 1 and 3 cm"),
+    "planar-real": Experiment(
+        "planar.real", "sensor models on real logs of two buildings; needs --data", needs_data=True
     ),
 }
 
