@@ -77,8 +77,8 @@ def _text(
     parts = [
         f"Histogram match on test states (Fig. 3.24b), reality again {1000 * floor:.3f} mm:\n\n{table}",
         f"Mean log loss at the most states: {loss}.",
-        f"Conclusions of the paper: NP-Reg is lower: {holds(rows[-1][1] < rows[-1][2])}; it is still falling (more than "
-        f"3 % from the size before): {holds(falling)}; the Gaussian has converged to a higher value: "
+        f"Conclusions of the paper: NP-Reg is lower: {holds(rows[-1][1] < rows[-1][2])}; it is still falling (more "
+        f"than 3 % from the size before): {holds(falling)}; the Gaussian has converged to a higher value: "
         f"{holds(done and rows[-1][2] > rows[-1][1])}.",
     ]
     return "\n\n".join(parts)
