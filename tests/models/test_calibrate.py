@@ -137,7 +137,7 @@ def pulses():
     sensor = Sensor.named("vlp-32c")
     standing = hr.Trajectory.standing(hr.Pose.from_xyz_rpy((0, 0, 0), (0, 0, 0)), 1.0)
     beams = sensor.drive(standing, n_sweeps=3)
-    return PhysicsWorld(bushes().scene), sensor, beams[beams.direction[:, 0] > 0.9]
+    return PhysicsWorld(bushes().scene, source={"scene": "bushes"}), sensor, beams[beams.direction[:, 0] > 0.9]
 
 
 @pytest.mark.parametrize("sigma_m", [0.05, 0.1, 0.2, 0.5])
@@ -154,6 +154,9 @@ def test_what_was_put_into_pulses_comes_out_again(pulses, sigma_m, seed):
     error_m2 = 2 * np.sqrt((4 * own_m2 * (sigma_m**2 + 0.03**2) + 2 * sigma_m**4) / n)
     assert_allclose(found.sigma_m**2, sigma_m**2, atol=5 * error_m2)
     assert abs(found.sigma_m - sigma_m) < 0.03
+    assert found.own_scene == (seed is None)
+    if found.own_scene:  # beam by beam: five standard errors, and the sensor's steps of 4 mm
+        assert abs(found.sigma_m - sigma_m) < 5 * sigma_m / np.sqrt(2 * n) + 0.001
 
 
 def test_rays_without_width_would_find_too_little(pulses):
