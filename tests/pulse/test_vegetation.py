@@ -144,7 +144,7 @@ def test_anything_behind_a_surface_with_noise_is_not_that_surface():
 
 
 def test_a_post_on_the_axis_does_not_pull_a_leaf_behind_it_nearer():
-    """A narrow post, dim and with noise, hides the axis of a pulse; bright leaves behind it are the strongest return."""
+    """A narrow, dim post with noise hides the axis of a pulse; bright leaves behind it are the strongest return."""
     scene = Scene()
     scene.add_mesh(
         *mesh.rectangle((9, -0.002, -1), (0, 0.004, 0), (0, 0, 2)),
