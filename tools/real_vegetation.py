@@ -175,7 +175,8 @@ def draw_dual(data: Path, path: Path, seed: int) -> None:
         'simulated, scene trail, behind = "solid"': simulated_dual("solid", seed),
         'simulated, scene trail, behind = "any"': simulated_dual("any", seed),
     }
-    for axes, (title, sweep) in zip(figure.subplots(3, 1, sharex=True), clouds.items(), strict=True):
+    panels: Any = figure.subplots(3, 1, sharex=True)
+    for axes, (title, sweep) in zip(panels, clouds.items(), strict=True):
         same = np.isclose(sweep.range_m[:, 0], sweep.range_m[:, 1], atol=0.01)
         for number, chosen, colour, name in (
             (0, same, "#b8b0a8", "both the same"),
@@ -188,7 +189,7 @@ def draw_dual(data: Path, path: Path, seed: int) -> None:
         axes.set(title=f"{title}: {n_two / n_first:.0%} of the pulses have two", aspect="equal", ylabel="z [m]")
         axes.set(xlim=(-30, 30), ylim=(-3, 10))
         axes.legend(loc="upper left", markerscale=6, fontsize="small")
-    axes.set_xlabel("x [m]")
+    panels[-1].set_xlabel("x [m]")
     figure.suptitle("Two returns, a slab of 8 m beside the sensor, seen from the side")
     save_figure(figure, path)
 
