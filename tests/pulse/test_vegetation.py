@@ -143,6 +143,26 @@ def test_anything_behind_a_surface_with_noise_is_not_that_surface():
     assert (returns.range_m[:, 1] == 12).all()
 
 
+def test_a_post_on_the_axis_does_not_pull_a_leaf_behind_it_nearer():
+    """A narrow, dim post with noise hides the axis of a pulse; bright leaves behind it are the strongest return."""
+    scene = Scene()
+    scene.add_mesh(
+        *mesh.rectangle((9, -0.002, -1), (0, 0.004, 0), (0, 0, 2)),
+        label=WALL,
+        reflectance=0.01,
+        noise=hr.SurfaceNoise(0.3, 0.0),
+    )
+    plane(scene, 10.5, GRASS, reflectance=0.9)
+    sensor = hr.Sensor.named("vlp-16")
+    world = PhysicsWorld(scene, BeamSettings(cutoff_m=0.1))
+    plain = world.fire(along_x(500), seed=1, sensor=sensor).returns
+    assert (plain.label == GRASS).all()
+    moved = respond(world, sigma_m=0.05).fire(along_x(500), seed=1, sensor=sensor).returns.range_m - plain.range_m
+    assert moved.min() > -0.05 * 5  # five deviations; the post is 1.5 m nearer
+    dual = respond(world, sigma_m=0.05, dual=True).fire(along_x(500), seed=1, sensor=sensor).returns.range_m
+    assert (dual[:, 1] >= dual[:, 0]).all()
+
+
 def test_an_unknown_word_for_behind_is_refused():
     with pytest.raises(ValidationError, match="behind"):
         VegetationSettings.model_validate({"behind": "everything"})
