@@ -296,7 +296,8 @@ def open_session(
     """
     if not paths:
         raise InputError("view", "name at least one log, world or scene")
-    kinds = [(path, require_kind(path, SHOWN_KINDS, "view")) for path in map(Path, paths)]  # before anything slow
+    # Before anything slow.
+    kinds: list[tuple[Path, Kind]] = [(path, require_kind(path, SHOWN_KINDS, "view")) for path in map(Path, paths)]
     _require_use(tuple(kind for _, kind in kinds), settings, aim)
     scenes = [open_place(path, "view") for path, kind in kinds if kind == "scene"]
     logs = [_open_log_layer(path, options or {}) for path, kind in kinds if kind == "log"]
