@@ -143,7 +143,7 @@ def _solid(
     columns: dict[str, NDArray[Any]] = {}
     for name, missing in _MISSING.items():
         columns[name] = np.full(len(rows), missing)
-        columns[name][reached] = found[name]
+        columns[name][reached] = found.get(name, missing)  # what is simulated has no colours
     return columns
 
 
