@@ -190,18 +190,24 @@ def simulate(
     return Simulation(world, sensor, trajectory, start_ns, seed, noise, aim, mount, pose_errors)
 
 
-def replay(world: World, log: Log, *, seed: int = 0) -> Log:
+def replay(world: World, log: Log, *, seed: int = 0, sensor: Sensor | None = None, noise: bool = False) -> Log:
     """Fire the beams of a log again, within its range limits, as pulses of its sensor if that is known.
 
-    No sensor noise is added: a world learned from a log has it already.
+    Args:
+        world: what to fire at.
+        log: whose beams.
+        seed: same seed, same answer.
+        sensor: in the place of the log's own.
+        noise: whether to add the sensor's noise; a world learned from a log has it already.
 
     Raises:
-        InputError: the world lies in another map, or elsewhere.
+        InputError: the world lies in another map, or elsewhere; or noise is wanted and no sensor known.
     """
     require_kind("world", world, World, "a World")
     require_kind("log", log, Log, "a Log; hr.read_log reads one")
     require_same_map("world", world, log)
-    simulated = world.fire(log.beams, seed, sensor=Sensor.of(log), limits_m=(log.min_range_m, log.max_range_m))
+    limits_m = (log.min_range_m, log.max_range_m)
+    simulated = world.fire(log.beams, seed, sensor=sensor or Sensor.of(log), limits_m=limits_m, noise=noise)
     return replace(simulated, sensor=log.sensor, map_origin_m=log.map_origin_m)
 
 

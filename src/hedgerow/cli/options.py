@@ -297,12 +297,12 @@ def open_and_compare(
         require_kind(path, ("log", *PLACES), "compare")  # before any scene is built
     sensor = Sensor.of(log)
     with step_bar() as steps:
-        sources = {_short_name(path, simulated): open_simulated(path, "compare", sensor, steps) for path in simulated}
+        sources = {short_name(path, simulated): open_simulated(path, "compare", sensor, steps) for path in simulated}
     with progress_bar("comparing", log.n_beams) as progress:
         return log, sources, hr.compare(log, sources, seed=seed, progress=progress)
 
 
-def _short_name(path: Path, paths: list[Path]) -> str:
+def short_name(path: Path, paths: list[Path]) -> str:
     """Return the stem of a path if that tells the simulations apart, else the whole path."""
     return path.stem if [each.stem for each in paths].count(path.stem) == 1 else str(path)
 

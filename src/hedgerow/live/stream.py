@@ -144,13 +144,14 @@ def stream_drive(
     numbers = range(len(simulation)) if not loop else count() if n_sweeps is None else range(n_sweeps)
     with ExitStack() as stack:
         publisher = stack.enter_context(Publisher(address or Address(), f"hedgerow: {sensor.name}", say=say))
+        # Before the sink, so that it holds until the record is closed.
+        stop = stack.enter_context(InterruptGuard())
         sink = None
         if output is not None:
             # The times of a second round lie past the trajectory; there the beams have to do.
             sink = stack.enter_context(
                 open_sink(output, format=write_as, trajectory=None if loop else simulation.reported)
             )
-        stop = stack.enter_context(InterruptGuard())
         say(f"streaming at {publisher.url}; Ctrl-C ends it")
         log: Log | None = None
         pacer = Pacer(sensor.sweep_s, sleep=stop.wait)
