@@ -164,7 +164,7 @@ def _behind(
     columns: dict[str, NDArray[Any]] = {}
     for name, missing in _MISSING.items():
         columns[name] = np.full(len(rows), missing)
-        columns[name][reached] = found[name]
+        columns[name][reached] = found.get(name, missing)  # what is simulated has no colours
     return columns
 
 
