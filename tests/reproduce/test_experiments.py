@@ -7,7 +7,7 @@ import pytest
 from hedgerow import compare, learn
 from hedgerow.reproduce import mobile
 from hedgerow.reproduce.static_targets import PAPER, TARGETS, compare_target, distances
-from hedgerow.reproduce.tables import PaperTable
+from hedgerow.reproduce.tables import PaperTable, order_table
 from hedgerow.scenes.site import load_site
 
 BY_NAME = {target.name: target for target in TARGETS}
@@ -60,3 +60,10 @@ def test_the_best_of_a_row_is_marked():
     assert table.lines() == [("m", "paper", "**1.0**", "2.0"), ("", "ours", "5.0", "**4.0**")]
     assert "| m | paper | **1.0** | 2.0 |" in table.to_markdown()
     assert table.to_text()[1][1] == ["", "ours", "5.0", "4.0*"]
+
+
+def test_orders_stand_best_first_beside_the_papers():
+    rows = (("m", {"A": 1.0, "B": 2.0, "C": 3.0}, {"A": 5.0, "B": 4.0, "Ours": 1.0}), ("own", {}, {"A": 1.0}))
+    low, high = (PaperTable("t", ("A", "B", "C", "Ours"), rows, lower_is_better=low) for low in (True, False))
+    assert order_table([low]).splitlines()[2:] == ["| m | A, B, C | B, A |"]
+    assert order_table([high]).splitlines()[2:] == ["| m | C, B, A | A, B |"]

@@ -65,6 +65,18 @@ class PaperTable:
         return cells
 
 
+def order_table(tables: Iterable[PaperTable]) -> str:
+    """Return the columns of each metric that a paper has, best first, as there and as here, in Markdown."""
+    rows: list[tuple[str, ...]] = []
+    for table in tables:
+        for metric, paper, ours in table.rows:
+            if paper:
+                known = [{name: values[name] for name in paper if name in values} for values in (paper, ours)]
+                orders = [sorted(each, key=lambda name: each[name], reverse=not table.lower_is_better) for each in known]
+                rows.append((metric, *(", ".join(order) for order in orders)))
+    return markdown_table(("best first", "paper", "ours"), rows)
+
+
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table, its first column to the left and the others to the right."""
     lines = [head, ("---", *("---:" for _ in head[1:])), *rows]
