@@ -464,9 +464,7 @@ KERNELS = {
     ),
     "pulses_of_the_paper": Kernel(
         lambda **given: fire_pulses(beams(), **given),
-        lambda: (
-            pulse_arguments() | {"mode": _core.ReturnMode.strongest_and_last, "processing": _core.Processing.paper}
-        ),
+        lambda: pulse_arguments() | {"mode": _core.ReturnMode.strongest_and_last, "processing": _core.Processing.paper},
     ),
     "pulses_drawn": Kernel(
         lambda **given: fire_pulses(beams(), **given),

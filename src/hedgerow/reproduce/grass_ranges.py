@@ -126,9 +126,7 @@ def run(folder: Path, size: int | None = None, seed: int = 1, say: Print = print
     return Outcome(text=_text(cases), pictures=(picture,))
 
 
-def ranges(
-    stand: Stand, n_pulses: int, seed: int, ways: Mapping[str, BeamSettings] = ALL_WAYS
-) -> dict[str, Array]:
+def ranges(stand: Stand, n_pulses: int, seed: int, ways: Mapping[str, BeamSettings] = ALL_WAYS) -> dict[str, Array]:
     """Return the ranges of those of `n_pulses` that come back from stands like this one, by way [m]."""
     divergence_mrad = stand.divergence_rad * 1e3
     beam = Beam(
@@ -205,8 +203,9 @@ def _words(way: str, cases: list[Case]) -> str:
     fits = [fmean(case.distances[1] for case in some) for some in (thin, thick)]
     peaks = [fmean(case.peak_error_m for case in some) for some in (thin, thick)]
     return (
-        f"- {way}: the gamma law is the nearer one in {wins} of {len(cases)} cases. Its mean distance is {fits[0]:.3f} on "
-        f"thin stems and {fits[1]:.3f} on thick ones; its most likely range is off by {peaks[0]:.2f} and {peaks[1]:.2f} m."
+        f"- {way}: the gamma law is the nearer one in {wins} of {len(cases)} cases. Its mean distance is {fits[0]:.3f} "
+        f"on thin stems and {fits[1]:.3f} on thick ones; its most likely range is off by {peaks[0]:.2f} and "
+        f"{peaks[1]:.2f} m."
     )
 
 

@@ -44,7 +44,9 @@ class Scan:
 def run(folder: Path, size: int | None = None, seed: int = 1, say: Print = print) -> Outcome:
     """Scan the rods before both planes in each way and count mixed pixels; `size` is sub-rays of ours, default 9."""
     ways = {**WAYS, OURS: BeamSettings(sub_rays=size or 9)}
-    scans = [scan(background_m, way, settings, seed) for way, settings in ways.items() for background_m in BACKGROUNDS_M]
+    scans = [
+        scan(background_m, way, settings, seed) for way, settings in ways.items() for background_m in BACKGROUNDS_M
+    ]
     for each in scans:
         counts = f"{each.mixed.sum()} mixed pixels of {each.touched.sum()} split pulses"
         say(f"{each.way}, plane {each.background_m:g} m behind: {counts}")
