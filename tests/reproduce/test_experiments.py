@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 
 from hedgerow import compare, learn
+from hedgerow.report.plots import busiest_window
 from hedgerow.reproduce import mobile
+from hedgerow.reproduce.beam_histograms import draw_target
 from hedgerow.reproduce.static_targets import PAPER, TARGETS, compare_target, distances
 from hedgerow.reproduce.tables import PaperTable, order_table
 from hedgerow.scenes.site import load_site
@@ -30,6 +32,16 @@ def test_volumes_win_on_vegetation_by_a_large_factor(targets, name):
     assert found["Volumetric"] < found["Surface"] / 2
     # 80 measurements per direction hardly fill a histogram: what Table 3 can tell takes 300 or more.
     assert found["Refined"] < 1.1 * found["Volumetric"]
+
+
+def test_the_pictures_of_a_target_show_it_and_not_its_background(targets, tmp_path):
+    scores = compare_target(targets, BY_NAME["Low-density tree"], 30, seed=1)
+    real = scores["Surface"].histograms.real_bearing
+    assert real is not None
+    window = busiest_window(real, 9.0)
+    assert 6.5 < window.range_m[0] < 8 < window.range_m[1] < 9.5
+    for path in draw_target(scores, tmp_path, "tree", 9.0):
+        assert path.stat().st_size > 10_000
 
 
 def test_every_target_of_the_paper_is_there():

@@ -32,6 +32,8 @@ from hedgerow.world.elements import Triangles
 
 DISTANCE_M = 8.0
 """From the sensor to each target."""
+BEHIND_M = 1.0
+"""What is this much farther is the background."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,7 @@ def run(folder: Path, size: int | None = None, seed: int = 1, say: Print = print
         distance = distances(scores)
         say(f"{target.name}: " + ", ".join(f"{name} {value:.3f}" for name, value in distance.items()))
         rows.append((target.name, dict(zip(COLUMNS, PAPER[target.name], strict=False)), distance))
-        pictures += draw_target(scores, folder, target.trajectory)
+        pictures += draw_target(scores, folder, target.trajectory, DISTANCE_M + BEHIND_M)
     title = f"Bhattacharyya distance to reality, {n_repeats:,} measurements per direction (Browning 2012 Table 3)"
     return Outcome((PaperTable(title, COLUMNS, tuple(rows), digits=3),), pictures=tuple(pictures))
 
