@@ -149,8 +149,9 @@ def busiest_window(histogram: BearingHistogram, farthest_m: float = np.inf) -> W
     Raises:
         InputError: the histogram has no return.
     """
-    near = (found := _returns(histogram))[2] <= farthest_m
-    ring, bearing_deg, range_m, counts = (column[near] for column in found)
+    ring, bearing_deg, range_m, counts = _returns(histogram)
+    near = range_m <= farthest_m
+    ring, bearing_deg, range_m, counts = ring[near], bearing_deg[near], range_m[near], counts[near]
     if len(counts) == 0:
         raise InputError("histogram", "nothing returned; there is nothing to draw")
     best = int(np.argmax(np.bincount(ring, counts)))
