@@ -100,7 +100,9 @@ def ask_all(scene: "_core.Scene", beams: "_core.BeamArrays", *, placed: bool = F
     range_m = np.linspace(0.5, 9, n).astype(np.float32)
     scene.fire(beams, limits=limits(), seed=1, threads=1, progress=None)
     scene.pierced(beams, max_range_m=50.0, threads=1, progress=None)
-    scene.count(beams, range_m=range_m, max_range_m=50.0, window_m=0.5, threads=1, progress=None)
+    boxes_m = np.tile([0.0, -1, -1, 9, 1, 1], (scene.n_elements, 1))
+    for boxes in (None, boxes_m):
+        scene.count(beams, range_m=range_m, max_range_m=50.0, window_m=0.5, boxes_m=boxes, threads=1, progress=None)
     scene.log_likelihood(beams, range_m=range_m, limits=limits(), min_sigma_m=0.01, threads=1, progress=None)
     if not placed:
         ray_sums(beams, range_m, scene=scene, **ray_model())
@@ -500,6 +502,8 @@ KERNELS = {
                 "restarts": 2,
                 "iterations": 10,
                 "tolerance": 1e-4,
+                "max_skewness": 20.0,
+                "max_kurtosis": 3.0,
                 "seed": 1,
                 "root": 0,
             },

@@ -29,7 +29,7 @@ VERBS: dict[str, tuple[str, ...]] = {
     "Logs": ("info", "convert", "view"),
     "Learn a site from a log": ("learn", "models", "tune"),
     "Fire a lidar through a site": ("fire", "serve", "sensors", "scenes", "plants", "materials", "calibrate"),
-    "Measure": ("compare", "report", "reproduce"),
+    "Measure": ("compare", "report", "risk", "reproduce"),
 }
 """Headings of the help with their verbs, in order. A verb is the file of its name in this folder, and a word here."""
 out = Console(highlight=False, markup=False, soft_wrap=True)

@@ -67,15 +67,12 @@ def write_report(
         InputError: no such sweep, or names that differ from those of the scores.
         FileError: the file cannot be written.
     """
-    from jinja2 import Environment
-
     require_place(path)
     comparison = Comparison.of(scores)
     named = _named(comparison, simulated)
     sweeps = one_sweep(real, named, sweep, seed)
-    source = (resources.files("hedgerow.report") / "report.html.j2").read_text(encoding="utf-8")
-    page = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(source)
-    text = page.render(
+    text = render(
+        "report.html.j2",
         title=title or headline(comparison),
         facts=_facts(comparison, sweeps["real"], seed),
         short=[(name, what_it_is(named[name]), in_short(comparison[name])) for name in comparison],
@@ -89,11 +86,21 @@ def write_report(
             for row in comparison.table().rows
         ],
         commands=[*_learned(named), *commands],
-        versions=_versions(),
-        data=_for_script(comparison),
+        data=for_script(comparison.to_dict()),
     )
     with atomic_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def render(template: str, **values: Any) -> str:
+    """Fill a template of this folder; every page has the same style and says which versions made it."""
+    from jinja2 import Environment
+
+    folder = resources.files("hedgerow.report")
+    page = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(
+        (folder / template).read_text(encoding="utf-8")
+    )
+    return page.render(style=(folder / "style.css").read_text(encoding="utf-8"), versions=_versions(), **values)
 
 
 def _named(comparison: Comparison, simulated: Simulated | Mapping[str, Simulated]) -> dict[str, Simulated]:
@@ -131,9 +138,9 @@ def _versions() -> str:
     return f"hedgerow {__version__}, Python {platform.python_version()}, {packages}, {platform.system()}"
 
 
-def _for_script(comparison: Comparison) -> str:
-    # "<" may not appear in a script element as it is.
-    return json.dumps(comparison.to_dict(), allow_nan=False).replace("<", "\\u003c")
+def for_script(values: Any) -> str:
+    """Return values as JSON that may stand in a script element, where "<" may not."""
+    return json.dumps(values, allow_nan=False).replace("<", "\\u003c")
 
 
 def in_short(scores: Scores) -> str:

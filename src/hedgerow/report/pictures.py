@@ -65,13 +65,13 @@ def pictures_of_sweep(sweeps: Mapping[str, Log]) -> list[Picture]:
     """Draw a sweep, real beside simulated."""
     number = sweeps["real"].beams.sweep[0]
     candidates = (
-        _picture(
+        picture(
             lambda width_in: sweeps_in_perspective(sweeps, width_in),
             "jpg",
             f"Sweep {number}, seen by a camera behind the sensor; the colour is the height.",
         ),
-        _picture(lambda width_in: range_images(sweeps, width_in), "png", f"Sweep {number} as the sensor sees it."),
-        _picture(
+        picture(lambda width_in: range_images(sweeps, width_in), "png", f"Sweep {number} as the sensor sees it."),
+        picture(
             lambda width_in: sweeps_from_above(sweeps, width_in),
             "jpg",
             f"Sweep {number} from above; a red cross marks the sensor.",
@@ -83,13 +83,13 @@ def pictures_of_sweep(sweeps: Mapping[str, Log]) -> list[Picture]:
 def plots(comparison: Comparison, sweeps: Mapping[str, Log]) -> Iterator[Picture]:
     """Draw the plots of the papers that apply."""
     candidates = (
-        _picture(
+        picture(
             lambda width_in: range_histograms(comparison, width_in),
             "svg",
             "How far the beams reach: share of all beams by first range.",
         ),
         _bearings(comparison, sweeps),
-        _picture(
+        picture(
             lambda width_in: likelihood_histograms(comparison, width_in),
             "svg",
             "How likely each world finds the real beams; more weight to the right is better.",
@@ -105,7 +105,7 @@ def _bearings(comparison: Comparison, sweeps: Mapping[str, Log]) -> Picture | No
         simulated = {name: each.histograms.simulated_bearing for name, each in comparison.scores.items()}
         known = {name: each for name, each in simulated.items() if each is not None}
         caption = f"Ring {window.ring}: histograms of bearing and range of all sweeps, and of the middle bearing alone."
-        return _picture(lambda width_in: bearing_histograms(fine, known, window, width_in), "png", caption)
+        return picture(lambda width_in: bearing_histograms(fine, known, window, width_in), "png", caption)
     directions = Directions(1.0)
     coarse = {name: BearingHistogram(directions, 0.25) for name in sweeps}
     for name, log in sweeps.items():
@@ -116,10 +116,11 @@ def _bearings(comparison: Comparison, sweeps: Mapping[str, Log]) -> Picture | No
     window = Window(None, (-180.0, 180.0), (0.0, float(np.percentile(finite, 97)) + 0.25))
     caption = f"Sweep {sweeps['real'].beams.sweep[0]}: beams by bearing and range, all rings."
     real = coarse.pop("real")
-    return _picture(lambda width_in: bearing_histograms(real, coarse, window, width_in), "png", caption)
+    return picture(lambda width_in: bearing_histograms(real, coarse, window, width_in), "png", caption)
 
 
-def _picture(draw: Callable[[float], Any | None], kind: str, caption: str) -> Picture | None:
+def picture(draw: Callable[[float], Any | None], kind: str, caption: str) -> Picture | None:
+    """Draw a figure for screens and for phones; None if there is nothing to draw."""
     wide = draw(WIDE_IN)
     if wide is None:
         return None
