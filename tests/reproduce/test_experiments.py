@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from hedgerow import compare, learn
+from hedgerow.report.plots import busiest_window
 from hedgerow.reproduce import mobile, voxel_size
+from hedgerow.reproduce.beam_histograms import draw_target
 from hedgerow.reproduce.static_targets import PAPER, TARGETS, compare_target, distances
-from hedgerow.reproduce.tables import PaperTable
+from hedgerow.reproduce.tables import PaperTable, order_table
 from hedgerow.scenes.site import load_site
 
 BY_NAME = {target.name: target for target in TARGETS}
@@ -36,6 +38,16 @@ def test_volumes_win_on_vegetation_by_a_large_factor(targets, name):
     # 80 measurements per direction hardly fill a histogram: what Table 3 can tell takes 300 or more.
     assert found["Refined"] < 1.1 * found["Volumetric"]
     assert found[mobile.SCENE_AGAIN] == min(found.values())  # no world comes nearer than reality itself
+
+
+def test_the_pictures_of_a_target_show_it_and_not_its_background(targets, tmp_path):
+    scores = compare_target(targets, BY_NAME["Low-density tree"], 30, seed=1)
+    real = scores["Surface"].histograms.real_bearing
+    assert real is not None
+    window = busiest_window(real, 9.0)
+    assert 6.5 < window.range_m[0] < 8 < window.range_m[1] < 9.5
+    for path in draw_target(scores, tmp_path, "tree", 9.0):
+        assert path.stat().st_size > 10_000
 
 
 def test_every_target_of_the_paper_is_there():
@@ -76,3 +88,10 @@ def test_the_best_of_a_row_is_marked():
     assert table.lines() == [("m", "paper", "**1.0**", "2.0"), ("", "ours", "5.0", "**4.0**")]
     assert "| m | paper | **1.0** | 2.0 |" in table.to_markdown()
     assert table.to_text()[1][1] == ["", "ours", "5.0", "4.0*"]
+
+
+def test_orders_stand_best_first_beside_the_papers():
+    rows = (("m", {"A": 1.0, "B": 2.0, "C": 3.0}, {"A": 5.0, "B": 4.0, "Ours": 1.0}), ("own", {}, {"A": 1.0}))
+    low, high = (PaperTable("t", ("A", "B", "C", "Ours"), rows, lower_is_better=low) for low in (True, False))
+    assert order_table([low]).splitlines()[2:] == ["| m | A, B, C | B, A |"]
+    assert order_table([high]).splitlines()[2:] == ["| m | C, B, A | A, B |"]
