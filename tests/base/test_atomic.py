@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hedgerow.base.atomic import atomic_file, atomic_folder, require_place
+from hedgerow.base.atomic import atomic_file, atomic_folder, output_folder, require_place
 from hedgerow.errors import FileError
 
 FAILURES = [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt(), RuntimeError("bug")]
@@ -129,6 +129,20 @@ def test_a_place_that_cannot_be_written_is_refused_beforehand(tmp_path, monkeypa
     with pytest.raises(FileError, match=r"new\.txt: cannot write \(Permission denied\)"):
         require_place(tmp_path / "new.txt")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_output_folder_that_stays_empty_goes_again(tmp_path):
+    for error in (FileError("full"), KeyboardInterrupt()):
+        with pytest.raises(type(error)), output_folder(tmp_path / "a" / "b"):
+            assert (tmp_path / "a" / "b").is_dir()
+            raise error
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "old").mkdir()
+    with output_folder(tmp_path / "old"), output_folder(tmp_path / "new"):
+        (tmp_path / "new" / "file").touch()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new", "old"]
+    with pytest.raises(FileError, match="cannot make this folder"), output_folder(tmp_path / "new" / "file" / "c"):
+        pass
 
 
 KILLED = """
