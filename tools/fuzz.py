@@ -103,14 +103,17 @@ def _fuzz(given: argparse.Namespace, folder: Path) -> int:
             lambda line: print(line, flush=True),
         )
 
-    run(None if count is None else round(count * alone))
-    if given.guided > 0:
-        seconds = 60 * given.minutes * given.guided
+    try:
+        run(None if count is None else round(count * alone))
+        if given.guided > 0:
+            seconds = 60 * given.minutes * given.guided
+            if count is not None:
+                seconds = (now_s() - campaign.start_s) * given.guided / alone
+            _guide(given, campaign, max(seconds, _LEAST_GUIDED_S), folder)
         if count is not None:
-            seconds = (now_s() - campaign.start_s) * given.guided / alone
-        _guide(given, campaign, max(seconds, _LEAST_GUIDED_S), folder)
-    if count is not None:
-        run(count)
+            run(count)
+    except KeyboardInterrupt:
+        print("interrupted; what was done counts", flush=True)
     _keep(given, campaign, folder)
     print(campaign.table())
     print(campaign.findings() or "no findings")

@@ -170,14 +170,17 @@ void bind_cluster(nb::module_& m) {
              "Adds a table of sums.")
         .def("table", voxel_table, "All sums, sorted by voxel.");
     m.attr("STEPS_PER_SIDE") = kStepsPerSide;
-    nb::enum_<ClusterStart>(m, "ClusterStart", "The first means: of a random partition, or randomly chosen points.")
+    nb::enum_<ClusterStart>(m, "ClusterStart", "The first means: of a random partition, random points, or on an axis.")
         .value("partition", ClusterStart::partition)
-        .value("points", ClusterStart::points);
+        .value("points", ClusterStart::points)
+        .value("axis", ClusterStart::axis);
     using Settings = ClusterSettings;
     bind_settings(m, "ClusterSettings", "Recursive K-means.", field("clusters", &Settings::clusters),
                   field("split_points", &Settings::split_points), field("restarts", &Settings::restarts),
                   field("iterations", &Settings::iterations), field("tolerance", &Settings::tolerance),
-                  field("start", &Settings::start), field("seed", &Settings::seed), field("root", &Settings::root));
+                  field("start", &Settings::start), field("max_skewness", &Settings::max_skewness),
+                  field("max_kurtosis", &Settings::max_kurtosis), field("seed", &Settings::seed),
+                  field("root", &Settings::root));
     m.def("cluster", cluster_points, nb::arg("points").noconvert(), nb::arg("settings"), nb::kw_only(),
           nb::arg("threads"), nb::arg("progress").none(),
           "Leaves of recursive K-means: (order, begin); leaf i has the points order[begin[i]:begin[i + 1]].");

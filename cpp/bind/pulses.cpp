@@ -51,6 +51,8 @@ void require_usable(const PulseSettings& settings) {
     const int most = settings.receiver.max_returns;
     if (most < 1 || most > kMaxSubRays) throw nb::value_error("max_returns: must be from 1 to 81");
     const bool digital = settings.receiver.mode == ReturnMode::waveform;
+    if (settings.receiver.processing == Processing::paper && (digital || settings.receiver.mode == ReturnMode::all))
+        throw nb::value_error("processing: paper has no modes all and waveform");
     if (digital && !(settings.digitiser.fwhm_m > 0 && settings.digitiser.step_m > 0))
         throw nb::value_error("fwhm_m, step_m: must be above 0");
     if (digital && !(settings.digitiser.fwhm_m <= 1e4 * settings.digitiser.step_m))
@@ -110,6 +112,9 @@ void bind_settings_of_pulses(nb::module_& m) {
         .value("strongest_and_last", ReturnMode::strongest_and_last)
         .value("all", ReturnMode::all)
         .value("waveform", ReturnMode::waveform);
+    nb::enum_<Processing>(m, "Processing", "How light becomes a return: windows of light, or rays as in the paper.")
+        .value("light", Processing::light)
+        .value("paper", Processing::paper);
     nb::class_<Spot>(m, "Spot", "Where the sub-rays of a pulse go.")
         .def("__init__", make_spot, nb::kw_only(), nb::arg("points").noconvert(), nb::arg("cells").noconvert(),
              nb::arg("share").noconvert(), nb::arg("round"), nb::arg("half_m"), nb::arg("tangent"));
@@ -117,6 +122,7 @@ void bind_settings_of_pulses(nb::module_& m) {
                   field("falloff_m", &LightModel::falloff_m),
                   field("unknown_intensity", &LightModel::unknown_intensity));
     bind_settings(m, "Receiver", "From the light of a pulse to its returns.", field("mode", &Receiver::mode),
+                  field("processing", &Receiver::processing),
                   field("cutoff_m", &Receiver::cutoff_m), field("threshold", &Receiver::threshold),
                   field("max_returns", &Receiver::max_returns));
     bind_settings(m, "Digitiser", "Pulse and clock of mode waveform.", field("fwhm_m", &Digitiser::fwhm_m),

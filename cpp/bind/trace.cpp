@@ -96,16 +96,20 @@ PiercedElements pierced_by(Scene& scene, const HeldBeams& beams, float max_range
 }
 
 auto count_beams(Scene& scene, const HeldBeams& beams, const AnyArray& range_m, float max_range_m, float window_m,
-                 int threads, const nb::object& progress) {
+                 const nb::object& boxes, int threads, const nb::object& progress) {
     const auto ranges = values<float>(range_m, "range_m", static_cast<std::ptrdiff_t>(beams.size()));
     require_number(max_range_m, "max_range_m");
     require_numbers(ranges, "range_m");
+    std::span<const double> corners;
+    const auto n_elements = static_cast<std::ptrdiff_t>(scene.n_elements());
+    if (!boxes.is_none()) corners = values<double>(nb::cast<AnyArray>(boxes), "boxes_m", n_elements, 6);
     const Fresh<Column<std::uint32_t>> hits(scene.n_elements()), passes(scene.n_elements());
     std::ranges::fill(hits.values, 0u);
     std::ranges::fill(passes.values, 0u);
     {
         nb::gil_scoped_release release;
-        count(scene, beams, ranges, max_range_m, window_m, threads, ticker(progress), hits.values, passes.values);
+        count(scene, beams, ranges, max_range_m, window_m, corners, threads, ticker(progress), hits.values,
+              passes.values);
     }
     return std::make_tuple(hits.get(), passes.get());
 }
@@ -147,8 +151,8 @@ void bind_trace(nb::module_& m, nb::class_<Scene>& scene) {
         .def("pierced", pierced_by, nb::arg("beams"), nb::kw_only(), nb::arg("max_range_m"), nb::arg("threads"),
              nb::arg("progress").none(), "Elements along each ray, nearest first.")
         .def("count", count_beams, nb::arg("beams"), nb::kw_only(), nb::arg("range_m").noconvert(),
-             nb::arg("max_range_m"), nb::arg("window_m"), nb::arg("threads"), nb::arg("progress").none(),
-             "Hits and passes of each element.")
+             nb::arg("max_range_m"), nb::arg("window_m"), nb::arg("boxes_m").none(), nb::arg("threads"),
+             nb::arg("progress").none(), "Hits and passes of each element.")
         .def("log_likelihood", beams_log_likelihood, nb::arg("beams"), nb::kw_only(), nb::arg("range_m").noconvert(),
              nb::arg("limits"), nb::arg("min_sigma_m"), nb::arg("threads"), nb::arg("progress").none(),
              "Log density of each measured range.");

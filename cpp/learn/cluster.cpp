@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/parallel.hpp"
+#include "learn/cluster_shape.hpp"
 #include "learn/kmeans.hpp"
 
 namespace hedgerow {
@@ -81,6 +82,10 @@ Cloud load(std::span<const double> points) {
     return cloud;
 }
 
+bool stays_whole(const Cloud& cloud, const Node& node, const ClusterSettings& settings) {
+    return node.size() < settings.split_points || looks_gaussian(cloud, node, settings.gaussian());
+}
+
 // All leaves below a node, by one thread. Points that all lie in one place cannot be split, however many they are.
 void leaves_below(Cloud& cloud, const ClusterSettings& settings, const Node& top, std::vector<std::size_t>& begin) {
     Splitter splitter(cloud, settings);
@@ -89,7 +94,7 @@ void leaves_below(Cloud& cloud, const ClusterSettings& settings, const Node& top
         const Node node = open.back();
         open.pop_back();
         std::vector<Node> children;
-        if (node.size() >= settings.split_points) children = splitter.split(node, false);
+        if (!stays_whole(cloud, node, settings)) children = splitter.split(node, false);
         if (children.size() < 2)
             begin.push_back(node.begin);
         else
@@ -104,7 +109,7 @@ std::vector<Node> split_large(Cloud& cloud, const ClusterSettings& settings, con
     while (!open.empty()) {
         const Node node = open.back();
         open.pop_back();
-        if (node.size() < kLarge || node.size() < settings.split_points) {
+        if (node.size() < kLarge || stays_whole(cloud, node, settings)) {
             small.push_back(node);
             continue;
         }

@@ -16,8 +16,15 @@
 
 namespace hedgerow {
 
-// The first means: those of a random partition, or randomly chosen points.
-enum class ClusterStart : int { partition, points };
+// The first means: those of a random partition, randomly chosen points, or along the longest axis, one standard
+// deviation to either side.
+enum class ClusterStart : int { partition, points, axis };
+
+// How far the moments of a cluster may be from those of a Gaussian for it to stay whole; 0 splits all.
+struct GaussianLimits {
+    double skewness;  // of n / 6 times the sum of squared third moments, chi-square with 10 degrees of freedom
+    double kurtosis;  // of the fourth moment, in standard deviations
+};
 
 struct ClusterSettings {
     int clusters;              // K, from 2 to kMaxClusters
@@ -26,8 +33,11 @@ struct ClusterSettings {
     int iterations;            // at most this many for each start
     double tolerance;          // stop when the variation falls by less than this share
     ClusterStart start;
+    double max_skewness, max_kurtosis;  // see GaussianLimits
     std::uint64_t seed;
     std::uint64_t root;  // names the root, so that several trees with one seed differ
+
+    GaussianLimits gaussian() const { return {max_skewness, max_kurtosis}; }
 };
 
 constexpr int kMaxClusters = 64;

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "base/random.hpp"
+#include "learn/cluster_shape.hpp"
 
 namespace hedgerow {
 namespace {
@@ -99,7 +100,8 @@ void move(std::vector<T>& column, const Node& node, const std::vector<std::uint3
 std::vector<Node> Splitter::split(const Node& node, bool parallel) {
     bound(node, parallel);
     double least = std::numeric_limits<double>::infinity();
-    for (int restart = 0; restart < settings_.restarts; ++restart) {
+    const int restarts = settings_.start == ClusterStart::axis ? 1 : settings_.restarts;  // the axis is always the same
+    for (int restart = 0; restart < restarts; ++restart) {
         const double variation = run(node, restart, parallel);
         if (variation >= least) continue;
         least = variation;
@@ -118,8 +120,7 @@ void Splitter::bound(const Node& node, bool parallel) {
 
 double Splitter::run(const Node& node, int restart, bool parallel) {
     Sums sums{};
-    Means means = settings_.start == ClusterStart::partition ? random_partition(node, restart, parallel, sums)
-                                                             : random_points(node, restart, parallel, sums);
+    Means means = first_means(node, restart, parallel, sums);
     double between = 0;
     for (int i = 0; i < settings_.iterations; ++i) {
         const bool changed = reassign(node, means, parallel, sums);
@@ -131,6 +132,28 @@ double Splitter::run(const Node& node, int restart, bool parallel) {
         if (!changed || settled) break;
     }
     return total_ - between;
+}
+
+Means Splitter::first_means(const Node& node, int restart, bool parallel, Sums& sums) {
+    switch (settings_.start) {
+        case ClusterStart::points: return random_points(node, restart, parallel, sums);
+        case ClusterStart::axis: return along_axis(node, parallel, sums);
+        default: return random_partition(node, restart, parallel, sums);
+    }
+}
+
+Means Splitter::along_axis(const Node& node, bool parallel, Sums& sums) {
+    start_from(node, parallel, sums, [](std::size_t) { return std::uint8_t{0}; });
+    const ClusterShape shape = shape_of(cloud_, node);
+    const Vector3 axis = longest_axis(shape.covariance);
+    Means means;
+    for (int k = 0; k < settings_.clusters; ++k) {
+        const double share = 2.0 * k / (settings_.clusters - 1) - 1;  // evenly from -1 to 1
+        means.x[k] = static_cast<float>(shape.mean[0] + share * axis[0]);
+        means.y[k] = static_cast<float>(shape.mean[1] + share * axis[1]);
+        means.z[k] = static_cast<float>(shape.mean[2] + share * axis[2]);
+    }
+    return means;
 }
 
 Means Splitter::random_points(const Node& node, int restart, bool parallel, Sums& sums) {

@@ -66,6 +66,8 @@ class Splitter {
     void bound(const Node& node, bool parallel);
     Means random_points(const Node& node, int restart, bool parallel, Sums& sums);
     Means random_partition(const Node& node, int restart, bool parallel, Sums& sums);
+    Means along_axis(const Node& node, bool parallel, Sums& sums);
+    Means first_means(const Node& node, int restart, bool parallel, Sums& sums);
 
     // Sets the cluster of each point, and the sums and the total variation that follow.
     template <typename ClusterOf>

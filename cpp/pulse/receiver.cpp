@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pulse/receiver.hpp"
 
+#include <algorithm>
 #include <limits>
 
 namespace hedgerow {
@@ -81,6 +82,81 @@ void add_all(const Receiver& receiver, const Signal& signal, Echoes& out) {
     }
 }
 
+// The rays of a pulse, nearest first, as the text of Goodin 2018 §3.2.3 has them.
+class SingleRays {
+  public:
+    SingleRays(const Receiver& receiver, std::span<const Reflection> light) : cutoff_m_(receiver.cutoff_m) {
+        for (const Reflection& each : light)
+            if (each.intensity() * kMore >= receiver.threshold) rays_[count_++] = &each;
+    }
+
+    bool empty() const { return count_ == 0; }
+
+    // The most intense, the nearest of equals.
+    const Reflection& strongest() const { return strongest_from(0, count_); }
+
+    // The farthest, the most intense of equals.
+    const Reflection& last() const {
+        int begin = count_ - 1;
+        while (begin > 0 && rays_[begin - 1]->range_m == rays_[begin]->range_m) --begin;
+        return strongest_from(begin, count_);
+    }
+
+    // The plain average of those within the cutoff of the nearest; the most intense of them gives the rest.
+    Echo first() const {
+        const float nearest_m = rays_[0]->range_m;
+        double beyond_m = 0, intensity = 0;
+        int n = 0;
+        for (; n < count_ && rays_[n]->range_m <= nearest_m + cutoff_m_; ++n) {
+            beyond_m += static_cast<double>(rays_[n]->range_m) - nearest_m;
+            intensity += rays_[n]->intensity();
+        }
+        return echo_at(static_cast<float>(nearest_m + beyond_m / n), static_cast<float>(intensity / n),
+                       strongest_from(0, n), 0);
+    }
+
+    static Echo echo(const Reflection& ray, std::uint32_t draw) {
+        return echo_at(ray.range_m, ray.intensity(), ray, draw);
+    }
+
+  private:
+    const Reflection& strongest_from(int begin, int end) const {
+        return **std::max_element(rays_.begin() + begin, rays_.begin() + end,
+                                  [](const Reflection* a, const Reflection* b) {
+                                      return a->intensity() < b->intensity();
+                                  });
+    }
+
+    static Echo echo_at(float range_m, float intensity, const Reflection& brightest, std::uint32_t draw) {
+        Echo out{};
+        out.range_m = range_m;
+        out.intensity = intensity;
+        out.width_m = std::numeric_limits<float>::quiet_NaN();
+        out.draw = draw;
+        out.take(brightest);
+        return out;
+    }
+
+    float cutoff_m_;
+    int count_ = 0;
+    std::array<const Reflection*, kMaxSubRays> rays_;
+};
+
+void receive_rays(const Receiver& receiver, const SingleRays& rays, Echoes& out) {
+    if (rays.empty()) return;
+    switch (receiver.mode) {
+        case ReturnMode::first:
+            return out.add(rays.first());
+        case ReturnMode::strongest:
+            return out.add(SingleRays::echo(rays.strongest(), 0));
+        case ReturnMode::last:
+            return out.add(SingleRays::echo(rays.last(), 1));
+        default:
+            out.add(SingleRays::echo(rays.strongest(), 0));
+            if (&rays.last() != &rays.strongest()) out.add(SingleRays::echo(rays.last(), 1));
+    }
+}
+
 }  // namespace
 
 Echo echo_of(std::span<const Reflection> light) {
@@ -104,6 +180,7 @@ Echo echo_of(std::span<const Reflection> light) {
 void receive(const Receiver& receiver, std::span<const Reflection> light, Echoes& out) {
     out.count = 0;
     if (light.empty()) return;
+    if (receiver.processing == Processing::paper) return receive_rays(receiver, SingleRays(receiver, light), out);
     const Signal signal(receiver, light);
     if (receiver.mode == ReturnMode::all) return add_all(receiver, signal, out);
     // The last return has a random number of its own, so that it is the same with and without the strongest.

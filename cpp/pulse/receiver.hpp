@@ -6,6 +6,10 @@
 // (strongest). Its range is the mean over its light, its intensity the sum. A window below the threshold is not seen,
 // the next one may be. Windows only ever move to the right from first to strongest to last, and so do their means:
 // these three can never change places.
+//
+// That is `Processing::light`, the windows of Goodin 2018 Fig. 2. `Processing::paper` is the text of its §3.2.3, which
+// knows single rays: `strongest` is the most intense ray, `last` the farthest, and `first` the plain average of the rays
+// within the cutoff of the nearest.
 // Equations: docs/models.md §18.
 #pragma once
 
@@ -22,6 +26,8 @@ constexpr int kMaxSubRays = 81;
 
 enum class ReturnMode : int { first, strongest, last, strongest_and_last, all, waveform };
 
+enum class Processing : int { light, paper };
+
 // What one sub-ray brings back.
 struct Reflection {
     float range_m;
@@ -32,6 +38,9 @@ struct Reflection {
     std::uint16_t label;
     bool known;  // whether the element has an intensity; if not, the light is a guess
     std::int64_t element;
+
+    // As if the whole pulse had gone this way: reflectance times cosine, times falloff.
+    float intensity() const { return light / share; }
 };
 
 struct Echo {
@@ -54,8 +63,9 @@ struct Echo {
 
 struct Receiver {
     ReturnMode mode;
+    Processing processing;  // `paper` has no modes `all` and `waveform`
     float cutoff_m;
-    float threshold;  // a return has at least this much light
+    float threshold;  // a return has at least this much light; of `paper`: each ray this intensity
     int max_returns;  // of modes `all` and `waveform`: the nearest
 };
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
+#include <limits>
 
 namespace hedgerow {
 namespace {
@@ -14,6 +16,19 @@ Outcome classify(const Crossing& crossing, float range_m, float window_m) {
     const float reach_m = crossing.is_volume() ? crossing.half_m : window_m;
     if (std::abs(beyond_m) < reach_m) return Outcome::hit;
     return beyond_m >= reach_m ? Outcome::pass : Outcome::neither;
+}
+
+// Whether the ray of a beam comes through a box.
+bool crosses(const BeamArrays& beams, std::size_t beam, const double* box) {
+    double enters = 0, leaves = std::numeric_limits<double>::infinity();
+    for (int axis = 0; axis < 3; ++axis) {
+        const double direction = beams.direction[3 * beam + axis], origin = beams.origin_m[3 * beam + axis];
+        const double a = (box[axis] - origin) / direction, b = (box[3 + axis] - origin) / direction;
+        // NaN, of a ray that runs within a face, narrows nothing.
+        enters = std::fmax(enters, std::fmin(a, b));
+        leaves = std::fmin(leaves, std::fmax(a, b));
+    }
+    return enters <= leaves;
 }
 
 double log_density(const std::vector<Crossing>& crossings, float range_m, RangeLimits limits, float min_sigma_m) {
@@ -54,7 +69,8 @@ Pierced pierced(Scene& scene, const BeamArrays& beams, float max_range_m, int th
 }
 
 void count(Scene& scene, const BeamArrays& beams, std::span<const float> range_m, float max_range_m, float window_m,
-           int threads, const Tick& tick, std::span<std::uint32_t> hits, std::span<std::uint32_t> passes) {
+           std::span<const double> boxes, int threads, const Tick& tick, std::span<std::uint32_t> hits,
+           std::span<std::uint32_t> passes) {
     const auto add_one = [](std::uint32_t& counter) {
         std::atomic_ref(counter).fetch_add(1, std::memory_order_relaxed);
     };
@@ -64,6 +80,7 @@ void count(Scene& scene, const BeamArrays& beams, std::span<const float> range_m
             scene, embree, beams, chunk, max_range_m, [&](std::size_t beam) { return range_m[beam] + window_m; },
             [&](std::size_t beam, const std::vector<Crossing>& crossings) {
                 for (const Crossing& crossing : crossings) {
+                    if (!boxes.empty() && !crosses(beams, beam, &boxes[6 * crossing.element])) continue;
                     const Outcome outcome = classify(crossing, range_m[beam], window_m);
                     if (outcome == Outcome::hit) add_one(hits[crossing.element]);
                     if (outcome == Outcome::pass) add_one(passes[crossing.element]);

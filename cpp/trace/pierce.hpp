@@ -24,9 +24,11 @@ Pierced pierced(Scene& scene, const BeamArrays& beams, float max_range_m, int th
 
 // Adds to `hits` and `passes` (one entry per element) what the measured ranges say of the elements on their way.
 // A triangle at t is hit if |r - t| < window, passed if r - t > window. A Gaussian is hit if the return lies in its
-// tau-ellipsoid, passed if the beam goes on behind it. Elements behind the return are not counted.
+// tau-ellipsoid, passed if the beam goes on behind it. Elements behind the return are not counted. Of elements with
+// boxes (low and high corners, 6 per element, map frame; empty: none has one), only beams that cross the box count.
 void count(Scene& scene, const BeamArrays& beams, std::span<const float> range_m, float max_range_m, float window_m,
-           int threads, const Tick& tick, std::span<std::uint32_t> hits, std::span<std::uint32_t> passes);
+           std::span<const double> boxes, int threads, const Tick& tick, std::span<std::uint32_t> hits,
+           std::span<std::uint32_t> passes);
 
 // Log density of each measured range (inf: of no return within the limits) under the mixture of all elements on
 // the ray. `min_sigma_m` widens elements that are sharper, such as noiseless triangles, whose density has no bound.

@@ -11,6 +11,7 @@ trajectory and seed give the same bytes everywhere.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from types import NoneType
 from typing import Any
 
@@ -26,6 +27,7 @@ from hedgerow.frames import Pose, Trajectory
 from hedgerow.log import Beams, Log
 from hedgerow.sensor import Sensor
 from hedgerow.sensor.drive import MAX_SWEEP_NUMBER, Aim, extent
+from hedgerow.sensor.pose_errors import PoseErrors
 from hedgerow.world import World
 from hedgerow.world.reach import require_reach, require_same_place
 
@@ -46,20 +48,23 @@ def fire_sweep(
     noise: bool | None = None,
     aim: Aim | None = None,
     mount: Pose | None = None,
+    reported: Trajectory | None = None,
 ) -> Log:
     """Fire one sweep: aim the pulses, fire them at the world, add the sensor's noise.
 
     Args:
         number: which sweep of the scan; pulse ids, and with them random numbers, follow from it.
         start_ns: when it starts, in the time of the trajectory [ns].
+        reported: what the log takes for the trajectory. Default: the true one.
         world, sensor, trajectory, seed, noise, aim, mount: as in `simulate`.
     """
-    reported = sensor.sweep_at(trajectory, number, start_ns, mount=mount)
-    is_ideal = aim is None or aim.is_ideal
-    true = reported if is_ideal else sensor.sweep_at(trajectory, number, start_ns, mount=mount, aim=aim)
+    believed = trajectory if reported is None else reported
+    nominal = sensor.sweep_at(believed, number, start_ns, mount=mount)
+    is_exact = believed is trajectory and (aim is None or aim.is_ideal)
+    true = nominal if is_exact else sensor.sweep_at(trajectory, number, start_ns, mount=mount, aim=aim)
     log = world.fire(true, seed, sensor=sensor, noise=noise)
-    # As a real sensor does, the log reports pulses where they were meant to go.
-    return replace(log, beams=reported, metadata=log.metadata | _provenance(trajectory, aim, mount))
+    # As a real sensor does, the log reports pulses where they were meant to go, from where the vehicle seemed to be.
+    return replace(log, beams=nominal, metadata=log.metadata | _provenance(trajectory, aim, mount))
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,10 +87,13 @@ class Simulation:
     """How the true pulses differ from those that the log reports."""
     mount: Pose | None = None
     """T_base_sensor. None: the trajectory is the sensor's own."""
+    pose_errors: PoseErrors | None = None
+    """How the poses that the log reports differ from the true ones."""
 
     def __post_init__(self) -> None:
         """Check what each argument is."""
         _require_kinds(self.world, self.sensor, self.trajectory, self.noise, self.aim, self.mount)
+        require_kind("pose_errors", self.pose_errors, (PoseErrors, NoneType), "PoseErrors")
         require_seed(self.seed)
         start_ns = arrays.as_time_ns("start_ns", self.start_ns, arrays.n_rows("start_ns", self.start_ns))
         if len(start_ns) == 0:
@@ -100,6 +108,11 @@ class Simulation:
         """Fire all sweeps in turn."""
         return map(self.sweep, range(len(self)))
 
+    @cached_property
+    def reported(self) -> Trajectory:
+        """The trajectory, T_map_base, as the logs have it: with the errors of its poses."""
+        return self.trajectory if self.pose_errors is None else self.pose_errors.displace(self.trajectory, self.mount)
+
     def sweep(self, number: int) -> Log:
         """Fire one sweep; numbers past the last drive the same trajectory again, later."""
         as_whole("number", number, 0, MAX_SWEEP_NUMBER)
@@ -113,7 +126,10 @@ class Simulation:
             noise=self.noise,
             aim=self.aim,
             mount=self.mount,
+            reported=self.reported,
         )
+        if self.pose_errors is not None and not self.pose_errors.is_ideal:
+            log = replace(log, metadata=log.metadata | {"pose_errors": self.pose_errors.model_dump(mode="json")})
         return log if number < len(self) else _delay(log, self.delay_ns(number))
 
     def delay_ns(self, number: int) -> int:
@@ -134,6 +150,7 @@ def simulate(
     noise: bool | None = None,
     aim: Aim | None = None,
     mount: Pose | None = None,
+    pose_errors: PoseErrors | None = None,
     anyway: bool = False,
 ) -> Simulation:
     """Drive a sensor through a world; sweeps are fired when they are asked for.
@@ -150,6 +167,7 @@ def simulate(
             learned from.
         aim: how the true pulses differ from those that the log reports: by encoder steps, within the beam's cone.
         mount: T_base_sensor. Default: the trajectory is the sensor's own.
+        pose_errors: how the poses that the log reports differ from the true ones, from which the pulses are fired.
         anyway: fire even if the trajectory is nowhere near the world, which says that one of them is in another frame.
 
     Returns:
@@ -169,21 +187,27 @@ def simulate(
     else:
         start_ns = _start_times(sensor, trajectory, at_s, start_s, sweeps)
     require_reach(world, _driven_m(sensor, trajectory, mount, start_ns), sensor.max_range_m, anyway=anyway)
-    return Simulation(world, sensor, trajectory, start_ns, seed, noise, aim, mount)
+    return Simulation(world, sensor, trajectory, start_ns, seed, noise, aim, mount, pose_errors)
 
 
-def replay(world: World, log: Log, *, seed: int = 0) -> Log:
+def replay(world: World, log: Log, *, seed: int = 0, sensor: Sensor | None = None, noise: bool = False) -> Log:
     """Fire the beams of a log again, within its range limits, as pulses of its sensor if that is known.
 
-    No sensor noise is added: a world learned from a log has it already.
+    Args:
+        world: what to fire at.
+        log: whose beams.
+        seed: same seed, same answer.
+        sensor: in the place of the log's own.
+        noise: whether to add the sensor's noise; a world learned from a log has it already.
 
     Raises:
-        InputError: the world lies in another map, or elsewhere.
+        InputError: the world lies in another map, or elsewhere; or noise is wanted and no sensor known.
     """
     require_kind("world", world, World, "a World")
     require_kind("log", log, Log, "a Log; hr.read_log reads one")
     require_same_map("world", world, log)
-    simulated = world.fire(log.beams, seed, sensor=Sensor.of(log), limits_m=(log.min_range_m, log.max_range_m))
+    limits_m = (log.min_range_m, log.max_range_m)
+    simulated = world.fire(log.beams, seed, sensor=sensor or Sensor.of(log), limits_m=limits_m, noise=noise)
     return replace(simulated, sensor=log.sensor, map_origin_m=log.map_origin_m)
 
 

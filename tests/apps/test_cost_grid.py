@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from hedgerow.apps.planner import CostGrid, GridSettings
+from hedgerow.apps.planner import PAPER_GRID, CostGrid, GridSettings, plan
 from hedgerow.errors import InputError
 
 SMALL = GridSettings(cell_m=0.5, n_cells=20, keep_off_m=0.0)
@@ -106,6 +106,30 @@ def test_what_cannot_be_crossed_is_blocked_and_kept_off_from():
     assert np.isinf(weight[10, 10])
     assert (weight[(away_m > 0) & (away_m < 1.1)] == 101).all()
     assert (weight[away_m > 1.1] == 1).all()
+
+
+def test_equation_8_can_be_taken_as_it_is_printed():
+    settings = SMALL.model_copy(update={"equation_8": "max", "blocks": False})
+    grid = CostGrid((0, 0), settings)
+    grid.add([(1.1, 1.1, 0.0), (2.1, 1.1, 0.75), (3.1, 1.1, 3.0)])
+    # max(100 h / 1.5, 100), and nothing where nothing is seen
+    assert grid.cost()[2, [2, 4, 6, 8]].tolist() == [100, 100, 200, 0]
+    assert grid.weight()[2, [2, 4, 6, 8]].tolist() == [101, 101, 201, 1]
+    with pytest.raises(InputError, match="give blocks = false"):
+        GridSettings.parse({"equation_8": "max"}, "a grid")
+
+
+def test_the_grid_of_the_paper_closes_nothing_and_keeps_no_distance():
+    assert (PAPER_GRID.blocks, PAPER_GRID.keep_off_m, PAPER_GRID.equation_8) == (False, 0.0, "min")
+    grid = CostGrid((0, 0), PAPER_GRID.model_copy(update={"n_cells": 20}))
+    grid.add(points_over(grid, lambda x, y: np.where(np.abs(x - 5.25) < 0.2, 2.0, 0.0)))  # a wall right across
+    weight = grid.weight()
+    assert set(np.unique(weight)) == {1.0, 101.0} and (weight[:, 10] == 101).all()
+    through = plan(weight, (10, 2), (10, 18))
+    assert through is not None and through.cost == pytest.approx(15 + 101)  # sixteen moves, one cell of the wall
+    closed = CostGrid((0, 0), SMALL)
+    closed.add(points_over(closed, lambda x, y: np.where(np.abs(x - 5.25) < 0.2, 2.0, 0.0)))
+    assert plan(closed.weight(), (10, 2), (10, 18)) is None
 
 
 def test_a_copy_does_not_change_with_the_original():

@@ -6,9 +6,11 @@ from pydantic import ValidationError
 from hedgerow.apps.navigation import NavigationSettings, navigate
 from hedgerow.apps.planner import GridSettings
 from hedgerow.errors import InputError
+from hedgerow.frames import Pose
 from hedgerow.log import Log
 from hedgerow.scenes import mesh
 from hedgerow.sensor import Sensor
+from hedgerow.sensor.pose_errors import PoseErrors
 from hedgerow.world import Scene, SceneWorld
 
 WALL = (8.0, 8.6, -6.0, 6.0)
@@ -100,6 +102,28 @@ def test_same_seed_same_drive_and_another_seed_another(around):
     assert again.trajectory.equal(around.trajectory)
     np.testing.assert_array_equal(again.grid.highest_m, around.grid.highest_m)
     assert not np.array_equal(other.grid.highest_m, around.grid.highest_m)
+
+
+def test_the_robot_believes_the_reported_pose(around):
+    # A compass that is 5 degrees off: the robot steers along a straight line of its map, which truly bends away.
+    errors = PoseErrors(heading_sigma_deg=5, heading_correlation_s=1e9, position_sigma_m=0.3, seed=3)
+    settings = SETTINGS.model_copy(update={"pose_errors": errors})
+    logs: list[Log] = []
+    run = navigate(
+        toy(wall=False), SENSOR, START, GOAL, terrain_height=flat, settings=settings, seed=4, observe=logs.append
+    )
+    assert run.reached
+    believed = errors.displace(run.trajectory, Pose.from_xyz_rpy((0, 0, 2.0)))
+    end = believed.at(run.trajectory.time_ns[-1:])[0][0, :2]
+    assert np.hypot(*(end - GOAL)) < SETTINGS.goal_radius_m  # where it believes to be
+    last = logs[-1]
+    origin_m = believed.at(last.beams.time_ns)[0]
+    assert np.abs(last.beams.origin_m[:, :2] - origin_m[:, :2]).max() < 1e-3  # small turns along a SLERP
+    true_m = run.trajectory.at(last.beams.time_ns)[0]
+    assert np.abs(last.beams.origin_m[:, :2] - true_m[:, :2]).max() > 0.01
+    ideal = SETTINGS.model_copy(update={"pose_errors": PoseErrors(seed=8)})
+    same = navigate(toy(), SENSOR, START, GOAL, terrain_height=flat, settings=ideal, seed=4)
+    assert same.trajectory.equal(around.trajectory)
 
 
 def test_without_a_wall_the_drive_is_straight():

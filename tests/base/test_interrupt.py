@@ -36,6 +36,17 @@ try:
 except KeyboardInterrupt as error:
     print(type(error).__name__)
 """
+GUARDED_TWICE = """
+with InterruptGuard() as stop:
+    with delay_interrupt():
+        tell(signal.{0})
+        time.sleep(0.05)
+    print("whole", stop.asked)
+try:
+    stop.interrupt()
+except KeyboardInterrupt as error:
+    print(type(error).__name__)
+"""
 
 
 def said(code):
@@ -54,6 +65,11 @@ def test_a_signal_that_python_would_ignore_comes_again(name, error):
 @pytest.mark.parametrize(("name", "error"), [("SIGTERM", "Ended"), ("SIGINT", "KeyboardInterrupt")])
 def test_a_guard_lets_the_work_end_first(name, error):
     assert said(GUARDED.format(name)) == ["whole", error]
+
+
+@pytest.mark.parametrize(("name", "error"), [("SIGTERM", "Ended"), ("SIGINT", "KeyboardInterrupt")])
+def test_a_guard_within_a_guard_only_asks(name, error):
+    assert said(GUARDED_TWICE.format(name)) == ["whole", "True", error]
 
 
 def test_what_is_ignored_stays_ignored():

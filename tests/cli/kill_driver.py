@@ -3,24 +3,34 @@
 
     python kill_driver.py FOLDER SIGNAL N_MOMENTS OUTPUT WORD...
 
-A moment is a number of function calls, so it is the same in every run. The command runs in FOLDER; OUTPUT is what it
-makes there. `api NAME` instead of a command calls a function of the package, which leaves SIGTERM as it is: there it
-kills. One line for each thing that is wrong, none if all is well.
+A moment is a number of function calls, so it is the same in every run. Half of the moments are spread over all calls,
+most of which import modules, and half from where writing begins to where it ends.
+
+The command runs in FOLDER; OUTPUT is what it makes there. `NAME/` is a folder of outputs, each of which is the old one
+or a whole new one. What `--live` records is whole if a drive of fewer sweeps would have recorded it; SIGTERM must not
+lose it. `api NAME` instead of a command calls a function of the package, which leaves SIGTERM as it is: there it kills.
+One line for each thing that is wrong, none if all is well.
 """
 
 import hashlib
+import inspect
 import os
 import shutil
 import signal
 import sys
+import tempfile
 import traceback
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
 import hedgerow as hr
+from hedgerow.base import atomic
 from hedgerow.base.atomic import atomic_file
 from hedgerow.cli import main
 
+WORK_FOLDER = inspect.unwrap(atomic._work_folder).__code__
 CALLS: dict[str, Callable[[Path], object]] = {
     "write_log": lambda path: hr.write_log(hr.read_log("drive.parquet"), path),
     "write_folder": lambda path: hr.write_log(hr.read_log("drive.parquet"), path, format="kitti"),
@@ -31,8 +41,22 @@ CALLS: dict[str, Callable[[Path], object]] = {
 }
 
 
-def in_child(words: list[str], at_call: int | None, number: int) -> tuple[int, str, int]:
-    """Run the command, with a signal to itself at a call; return exit code (or minus the signal), stderr, calls."""
+@dataclass(frozen=True)
+class Ran:
+    """What came of a command."""
+
+    code: int
+    """Exit code, or minus the signal that killed it."""
+    stderr: str
+    n_calls: int = 0
+    first_write: int = 0
+    """The call at which the first hidden folder is made."""
+    last_write: int = 0
+    """The call at which the last one is gone."""
+
+
+def in_child(words: list[str], at_call: int | None, number: int) -> Ran:
+    """Run the command, with a signal to itself at a call."""
     counted, errors = Path(".calls"), Path(".stderr")
     pid = os.fork()
     if pid == 0:
@@ -42,21 +66,23 @@ def in_child(words: list[str], at_call: int | None, number: int) -> tuple[int, s
             os._exit(_run(words, at_call, number, counted))
     status = os.waitpid(pid, 0)[1]
     text = errors.read_text()
-    calls = int(counted.read_text()) if counted.exists() else 0
+    calls = map(int, counted.read_text().split()) if counted.exists() else ()
     for each in (errors, counted):
         each.unlink(missing_ok=True)
-    return os.waitstatus_to_exitcode(status), text, calls
+    return Ran(os.waitstatus_to_exitcode(status), text, *calls)
 
 
 def _run(words: list[str], at_call: int | None, number: int, counted: Path) -> int:
     sys.argv = ["hedgerow", *words]
-    calls = 0
+    calls = first_write = last_write = 0
 
-    def count(*_: object) -> None:
-        nonlocal calls
+    def count(frame: FrameType, *_: object) -> None:
+        nonlocal calls, first_write, last_write
         calls += 1
         if calls == at_call:
             os.kill(os.getpid(), number)
+        if frame.f_code is WORK_FOLDER:
+            first_write, last_write = first_write or calls, calls
 
     sys.setprofile(count)
     try:
@@ -72,7 +98,7 @@ def _run(words: list[str], at_call: int | None, number: int, counted: Path) -> i
         code = 1
     sys.setprofile(None)
     sys.stderr.flush()
-    counted.write_text(str(calls))
+    counted.write_text(f"{calls} {first_write} {last_write}")
     return code
 
 
@@ -94,42 +120,107 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def check_moment(say: Callable[[str], None], words: list[str], output: Path, at_call: int, number: int) -> None:
+def copy(source: Path, target: Path) -> None:
+    """Copy a file or a folder."""
+    if source.is_dir():
+        shutil.copytree(source, target)
+    else:
+        shutil.copy2(source, target)
+
+
+class Outputs:
+    """What a command makes, and what it is when it is whole."""
+
+    def __init__(self, words: list[str], name: str) -> None:
+        """Run the command undisturbed."""
+        self.words, self.made, self.in_folder = words, Path(name), name.endswith("/")
+        self.is_live = "--live" in words
+        self.ran = in_child(words, None, signal.SIGTERM)
+        self.whole = {path: {found} for path, found in self.now().items()}
+        if self.ran.code or not self.whole or not self.ran.first_write:
+            raise SystemExit(f"undisturbed: {self.ran}")
+        self._kept = Path(tempfile.mkdtemp()) / self.made.name
+        copy(self.made, self._kept)
+
+    def put_back(self) -> None:
+        """Put the outputs of the undisturbed run where they were."""
+        remove(self.made)
+        copy(self._kept, self.made)
+
+    def end(self) -> None:
+        """Remove what is no longer needed."""
+        shutil.rmtree(self._kept.parent)
+
+    def take_shorter(self) -> None:
+        """Take what fewer sweeps make for whole, too."""
+        at = self.words.index("--sweeps") + 1
+        for n in range(1, int(self.words[at])):
+            in_child([*self.words[:at], str(n), *self.words[at + 1 :]], None, signal.SIGTERM)
+            for path, found in self.now().items():
+                self.whole[path].add(found)
+
+    def now(self) -> dict[Path, str]:
+        """Return the outputs that are there, with their digests."""
+        if not self.in_folder:
+            return {self.made: digest(self.made)} if self.made.exists() else {}
+        return {path: digest(path) for path in self.made.glob("*") if not path.name.startswith(".")}
+
+    def around(self) -> set[Path]:
+        """Return all that is there besides."""
+        beside = {*Path().iterdir(), *(self.made.iterdir() if self.in_folder and self.made.exists() else ())}
+        return beside - {self.made} - self.now().keys()
+
+    def check(self, before: dict[Path, str], say: Callable[[str], None]) -> None:
+        """Say which output is neither what it was nor whole."""
+        now = self.now()
+        for path in before.keys() | now.keys():
+            if path not in now or now[path] not in {before.get(path), *self.whole.get(path, ())}:
+                say(f"{path} is neither the old one nor a whole new one")
+
+
+def check_moment(say: Callable[[str], None], outputs: Outputs, at_call: int, number: int) -> None:
     """End the command at one moment and look at what it left."""
-    there, before = digest(output), {each.name for each in Path().iterdir()}
-    code, stderr, _ = in_child(words, at_call, number)
-    left = {each.name for each in Path().iterdir()} - before - {output.name}
-    hidden = {name for name in left if name.startswith(".") and name.endswith(".part")}
-    if number == signal.SIGKILL or words[0] == "api":
+    before, beside = outputs.now(), outputs.around()
+    ran = in_child(outputs.words, at_call, number)
+    left = outputs.around() - beside
+    hidden = {path for path in left if path.name.startswith(".") and path.name.endswith(".part")}
+    if number == signal.SIGKILL or outputs.words[0] == "api":
         if left - hidden:
             say(f"left {sorted(left - hidden)}")
-        with atomic_file("next.txt") as temporary:
-            temporary.write_text("the next one that writes here")
-        Path("next.txt").unlink()
-        if any(each.name in hidden for each in Path().iterdir()):
+        for folder in {Path(), *(path.parent for path in hidden)}:
+            with atomic_file(folder / "next.txt") as temporary:
+                temporary.write_text("the next one that writes here")
+            (folder / "next.txt").unlink()
+        if any(path.exists() for path in hidden):
             say(f"{sorted(hidden)} is still there after the next run")
     # So late that all was done is well too.
-    elif code != 0 and (code != 128 + number or left or not stderr.endswith("hedgerow: told to end\n")):
-        say(f"exit code {code}, left {sorted(left)}, said {stderr!r}")
-    if "Traceback" in stderr:
-        say(stderr)
-    if digest(output) not in (there, WHOLE):
-        say(f"{output} is neither the old one nor a whole new one")
+    elif ran.code != 0 and (ran.code != 128 + number or left or not ran.stderr.endswith("hedgerow: told to end\n")):
+        say(f"exit code {ran.code}, left {sorted(left)}, said {ran.stderr!r}")
+    if "Traceback" in ran.stderr:
+        say(ran.stderr)
+    if outputs.is_live and number == signal.SIGTERM and at_call > outputs.ran.first_write and not outputs.now():
+        say("the record is lost")
+    outputs.check(before, say)
+
+
+def moments(ran: Ran, n: int) -> list[int]:
+    """Return the calls to end a command at: half of them anywhere, half while it writes."""
+    anywhere = [1 + ran.n_calls * (2 * k + 1) // n for k in range(n // 2)]
+    n -= n // 2
+    return anywhere + [ran.first_write + (ran.last_write - ran.first_write) * (2 * k + 1) // (2 * n) for k in range(n)]
 
 
 if __name__ == "__main__":
     os.chdir(sys.argv[1])
-    ending, n_moments = signal.Signals[sys.argv[2]], int(sys.argv[3])
-    made, command = Path(sys.argv[4]), sys.argv[5:]
-    failed, said, n_calls = in_child(command, None, ending)
-    WHOLE = digest(made)
-    if failed or not WHOLE:
-        print(f"undisturbed: exit code {failed}, {said}")
-    for moment in range(n_moments):
+    ending, n_moments, command = signal.Signals[sys.argv[2]], int(sys.argv[3]), sys.argv[5:]
+    outputs = Outputs(command, sys.argv[4])
+    if outputs.is_live:
+        outputs.take_shorter()
+    for moment, call in enumerate(moments(outputs.ran, n_moments)):
         if moment % 2:
-            remove(made)  # the other times there is an old one
-        call = 1 + n_calls * (2 * moment + 1) // (2 * n_moments)
-        where = f"{ending.name} at call {call:,} of {n_calls:,}"
-        check_moment(lambda text, where=where: print(f"{where}: {text}"), command, made, call, ending)
-        if not made.exists():
-            in_child(command, None, ending)
+            remove(outputs.made)
+        else:
+            outputs.put_back()
+        where = f"{ending.name} at call {call:,} of {outputs.ran.n_calls:,}"
+        check_moment(lambda text, where=where: print(f"{where}: {text}"), outputs, call, ending)
+    outputs.end()

@@ -200,6 +200,9 @@ def test_tune_classifier_writes_parameters_that_learn_takes(lane_logs, tmp_path)
     done = run("tune", "classifier", lane_logs / "train.parquet", "-o", tmp_path / "mine.toml", "--generations", "1")
     assert done.returncode == 0, done.stderr
     assert "volume_score" in (tmp_path / "mine.toml").read_text()
+    for class_name in ("volume", "surface"):
+        row = next(line.split() for line in done.stdout.splitlines() if line.startswith(class_name))
+        assert int(row[1].replace(",", "")) > 0 and 0 <= float(row[-1]) <= 1
     tuned = ("--set", f"classifier={tmp_path / 'mine.toml'}")
     done = run("learn", lane_logs / "train.parquet", "-o", tmp_path / "site.world", "--model", "hybrid", *tuned)
     assert done.returncode == 0, done.stderr

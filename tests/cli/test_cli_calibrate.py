@@ -57,3 +57,53 @@ def test_calibrate_refuses_bad_input_with_one_sentence(drive, tmp_path):
     refused = run(*command, drive, "--label", 99, "-o", tmp_path / "out.toml")
     assert_refused(refused, "no first return has a label among 99")
     assert not (tmp_path / "out.toml").exists()
+
+
+HEDGE = """
+about = "A hedge of shrubs on level ground."
+sensor = "vlp-16"
+
+[parameters]
+bushes = 12
+
+[terrain]
+kind = "flat"
+size_m = [60, 60]
+material = "soil"
+
+[plants.bush]
+kind = "shrub"
+variants = 1
+parameters = { height_m = 2.6, crown_diameter_m = 1.6 }
+
+[scatter.hedge]
+what = "bush"
+count = "$bushes"
+box_m = [9, -6, 11, 6]
+spacing_m = 0.5
+
+[trajectories.stand]
+standing_m = [0, 0]
+height_m = 1.6
+"""
+
+
+def test_what_fire_was_given_is_found_again_in_the_scene_as_it_was_fired(tmp_path):
+    (tmp_path / "hedge.toml").write_text(HEDGE)
+    (tmp_path / "response.toml").write_text("[vegetation]\nlabels = [70]\nsigma_m = 0.2\n")
+    log, found = tmp_path / "drive.parquet", tmp_path / "found.toml"
+    fired = ["--sweeps", 2, "--set", "bushes=20", "--scene-seed", 5, "--sub-rays", 16, "--seed", 3]
+    done = run("fire", tmp_path / "hedge.toml", "-o", log, "--response", tmp_path / "response.toml", *fired)
+    assert done.returncode == 0, done.stderr
+    done = run("calibrate", "vegetation", log, "--label", 70, "--scene", tmp_path / "hedge.toml", "-o", found)
+    assert done.returncode == 0, done.stderr
+    # The shrubs are labelled finer than 70, and their own scatter is ten times what was put in.
+    settings = VegetationSettings.load(found)
+    assert isinstance(settings.sigma_m, float)
+    assert abs(settings.sigma_m - 0.2) < 0.03  # five standard errors of some 3,000 returns
+
+
+def test_a_scene_needs_the_sensor_of_the_log(drive, tmp_path):
+    (tmp_path / "hedge.toml").write_text(HEDGE)
+    command = ("calibrate", "vegetation", drive, "--label", 70, "--scene", tmp_path / "hedge.toml")
+    assert_refused(run(*command), "--sensor", "does not say its sensor")

@@ -9,12 +9,10 @@ import time
 import numpy as np
 import pytest
 from cli_runner import assert_refused, run
+from small_scenes import SMALL_DEMO
 
 import hedgerow as hr
 
-BARE = {"meadow_per_m2": 1, "verge_per_m2": 1, "floor_per_m2": 1, "ferns_per_m2": 0.01}
-SPARSE = {"shrubs_per_m2": 0.002, "trees_per_m2": 0.003, "scatter.spruces.count": 5}
-SMALL = [word for name, value in (BARE | SPARSE).items() for word in ("--set", f"{name}={value}")]
 FILES = ["first.parquet", "report.html", "second.jpg", "second.parquet", "second.tum", "trail.png", "trail.world"]
 
 
@@ -22,7 +20,7 @@ FILES = ["first.parquet", "report.html", "second.jpg", "second.parquet", "second
 def told(tmp_path_factory):
     """The folder that it wrote, and what it printed."""
     folder = tmp_path_factory.mktemp("demo") / "out"
-    done = run("demo", "--folder", folder, "--sweeps", 2, *SMALL)
+    done = run("demo", "--folder", folder, "--sweeps", 2, *SMALL_DEMO)
     assert done.returncode == 0, done.stderr
     return folder, done.stdout
 
@@ -54,7 +52,7 @@ def test_its_report_names_the_seed_and_the_whole_command(told):
 def test_ctrl_c_in_a_second_run_leaves_what_the_first_wrote(told):
     folder = told[0]
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "trail.png"}
-    command = [sys.executable, "-c", "from hedgerow.cli import main; main()", "demo", "-o", str(folder), *SMALL]
+    command = [sys.executable, "-c", "from hedgerow.cli import main; main()", "demo", "-o", str(folder), *SMALL_DEMO]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     end = time.monotonic() + 60
     while not list(folder.glob(".first.parquet.*")):  # the recording has begun

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 from cli_runner import run
-from small_scenes import small_scene
+from small_scenes import SMALL_DEMO, small_scene
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are another matter on Windows")
 DRIVER = Path(__file__).with_name("kill_driver.py")
+LIVE = ("fire", "site.toml", "--live", "--port", "0", "--sweeps", "4")
 VERBS = {
     "fire-parquet": ("x.parquet", "fire", "site.toml", "-o", "x.parquet", "--sweeps", "2"),
     "fire-folder": ("x.log", "fire", "site.toml", "-o", "x.log", "--sweeps", "2"),
@@ -40,6 +41,10 @@ VERBS = {
     "calibrate": ("x.toml", "calibrate", "vegetation", "drive.parquet", "-o", "x.toml", "--label", "102"),
     "compare": ("x.json", "compare", "drive.parquet", "site.world", "--json", "x.json"),
     "report": ("x.html", "report", "drive.parquet", "site.world", "-o", "x.html"),
+    "demo": ("x/", "demo", "--folder", "x", "--sweeps", "2", *SMALL_DEMO),
+    "reproduce": ("x/", "reproduce", "mixed-pixels", "--folder", "x", "--size", "2"),
+    "fire-live": ("x.parquet", *LIVE, "-o", "x.parquet"),
+    "fire-live-laz": ("x.laz", *LIVE, "-o", "x.laz"),
     "scenes": ("x.png", "scenes", "site.toml", "-o", "x.png"),
     "sensors": ("x.png", "sensors", "vlp-16", "-o", "x.png"),
 }

@@ -100,7 +100,9 @@ def ask_all(scene: "_core.Scene", beams: "_core.BeamArrays", *, placed: bool = F
     range_m = np.linspace(0.5, 9, n).astype(np.float32)
     scene.fire(beams, limits=limits(), seed=1, threads=1, progress=None)
     scene.pierced(beams, max_range_m=50.0, threads=1, progress=None)
-    scene.count(beams, range_m=range_m, max_range_m=50.0, window_m=0.5, threads=1, progress=None)
+    boxes_m = np.tile([0.0, -1, -1, 9, 1, 1], (scene.n_elements, 1))
+    for boxes in (None, boxes_m):
+        scene.count(beams, range_m=range_m, max_range_m=50.0, window_m=0.5, boxes_m=boxes, threads=1, progress=None)
     scene.log_likelihood(beams, range_m=range_m, limits=limits(), min_sigma_m=0.01, threads=1, progress=None)
     if not placed:
         ray_sums(beams, range_m, scene=scene, **ray_model())
@@ -158,6 +160,7 @@ def pulse_arguments() -> Arguments:
         "min_m": 0.1,
         "max_m": 50.0,
         "mode": _core.ReturnMode.waveform,
+        "processing": _core.Processing.light,
         "cutoff_m": 0.3,
         "threshold": 0.01,
         "max_returns": 3,
@@ -178,7 +181,7 @@ def fire_pulses(beams: "_core.BeamArrays", scene: "_core.Scene | None" = None, *
         spot=_core.Spot(round=True, **take("points", "cells", "share", "half_m", "tangent")),
         light=_core.LightModel(**take("falloff_m", "unknown_intensity")),
         limits=_core.RangeLimits(**take("min_m", "max_m")),
-        receiver=_core.Receiver(**take("mode", "cutoff_m", "threshold", "max_returns")),
+        receiver=_core.Receiver(**take("mode", "processing", "cutoff_m", "threshold", "max_returns")),
         digitiser=_core.Digitiser(**take("fwhm_m", "step_m")),
         seed=given["seed"],
     )
@@ -458,8 +461,12 @@ KERNELS = {
         pulse_arguments,
         (
             *("fire_pulses", "PulseSettings", "PulseDetails", "PulseAnswer", "PulseColumns", "Spot", "LightModel"),
-            *("Receiver", "Digitiser", "ReturnMode"),
+            *("Receiver", "Digitiser", "ReturnMode", "Processing"),
         ),
+    ),
+    "pulses_of_the_paper": Kernel(
+        lambda **given: fire_pulses(beams(), **given),
+        lambda: pulse_arguments() | {"mode": _core.ReturnMode.strongest_and_last, "processing": _core.Processing.paper},
     ),
     "pulses_drawn": Kernel(
         lambda **given: fire_pulses(beams(), **given),
@@ -495,6 +502,8 @@ KERNELS = {
                 "restarts": 2,
                 "iterations": 10,
                 "tolerance": 1e-4,
+                "max_skewness": 20.0,
+                "max_kurtosis": 3.0,
                 "seed": 1,
                 "root": 0,
             },

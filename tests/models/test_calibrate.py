@@ -10,7 +10,9 @@ from hedgerow.errors import InputError
 from hedgerow.models.vegetation_calibration import Selection, calibrate, scatter_of
 from hedgerow.pulse.vegetation import VegetationSettings
 from hedgerow.scenes import mesh
+from hedgerow.sensor import Sensor
 from hedgerow.world import Scene, SceneWorld
+from hedgerow.world.pulsed import PhysicsWorld
 
 GRASS, WALL = 70, 50
 ONE_DEGREE = float(np.radians(1.0))
@@ -129,12 +131,51 @@ def test_what_was_put_into_a_rough_scene_comes_out_again():
     assert any("nothing was simulated" in note for note in without.notes)
 
 
+@pytest.fixture(scope="module")
+def pulses():
+    """Pulses of a VLP-32C at the rough row of leaves: the world, and beams of three sweeps."""
+    sensor = Sensor.named("vlp-32c")
+    standing = hr.Trajectory.standing(hr.Pose.from_xyz_rpy((0, 0, 0), (0, 0, 0)), 1.0)
+    beams = sensor.drive(standing, n_sweeps=3)
+    return PhysicsWorld(bushes().scene), sensor, beams[beams.direction[:, 0] > 0.9]
+
+
+@pytest.mark.parametrize("sigma_m", [0.05, 0.1, 0.2, 0.5])
+@pytest.mark.parametrize("seed", [None, 6])
+def test_what_was_put_into_pulses_comes_out_again(pulses, sigma_m, seed):
+    world, sensor, beams = pulses
+    response = world.with_vegetation(VegetationSettings(labels=(GRASS,), sigma_m=sigma_m))
+    log = response.fire(beams, seed=5, sensor=sensor, noise=True)
+    found = calibrate(log, PICK, simulated=world, seed=seed)
+    n, own_m2 = found.measured.n, found.measured.own_variance_m2
+    assert n > 10_000 and own_m2 - sigma_m**2 > 0.05  # far rougher by itself than what was put in, for the first three
+    # Five standard errors of the variance, as above. Its own part is the same in both: what is left is what the draws
+    # have to do with it, 2 cov(own, noise), and their own error. Other seeds: sensor noise of 3 cm differs.
+    error_m2 = 2 * np.sqrt((4 * own_m2 * (sigma_m**2 + 0.03**2) + 2 * sigma_m**4) / n)
+    assert_allclose(found.sigma_m**2, sigma_m**2, atol=5 * error_m2)
+    assert abs(found.sigma_m - sigma_m) < 0.03
+
+
+def test_rays_without_width_would_find_too_little(pulses):
+    world, sensor, beams = pulses
+    response = world.with_vegetation(VegetationSettings(labels=(GRASS,), sigma_m=0.2))
+    log = response.fire(beams, seed=5, sensor=sensor, noise=True)
+    assert calibrate(log, PICK, simulated=SceneWorld(world.scene)).sigma_m < 0.17  # the test can tell
+
+
+def test_a_label_picks_the_finer_ones_that_fold_into_it():
+    log = noisy_log(sweeps=1)
+    finer = np.where(np.arange(len(log)) % 2, 101, 103).astype(np.uint16)
+    other = log.with_returns(hr.Returns(log.returns.range_m, label=finer))
+    assert calibrate(other, PICK).measured == calibrate(log, PICK).measured
+
+
 def test_a_simulated_log_serves_like_the_scene_and_other_beams_give_no_offset():
     world = bushes()
     beams = scan(sweeps=3)
     log = world.with_vegetation(VegetationSettings(labels=(GRASS,), mean_m=0.4, sigma_m=0.5)).fire(beams, seed=1)
     by_scene = calibrate(log, PICK, simulated=world)
-    by_log = calibrate(log, PICK, simulated=world.fire(beams))
+    by_log = calibrate(log, PICK, simulated=world.fire(beams, seed=1))
     assert by_log == by_scene
     other = hr.Beams.without_checks(beams.columns() | {"origin_m": beams.origin_m + np.array([0.5, 0, 0])})
     elsewhere = calibrate(log, PICK, simulated=world.fire(other))

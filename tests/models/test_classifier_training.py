@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
+import tomllib
+from importlib import resources
+
 import numpy as np
 import pytest
 
 from hedgerow.errors import InputError
-from hedgerow.log import Log
+from hedgerow.log import Log, Returns
 from hedgerow.models.steps.classifier import ClassifierParameters, classify
 from hedgerow.models.steps.classifier_training import _sampled, _site, score_classifier, tune_classifier
+from hedgerow.reproduce.recording import SceneDrive
+from hedgerow.scenes.site import load_site
 
 GROUND, LEAVES, UNKNOWN = 72, 70, 0
+GRASS, SHRUB, ROCK = 101, 102, 112
 
 
 def labelled_site(seed, n_unlabelled=0):
@@ -51,7 +57,7 @@ def test_tuning_improves_on_bad_parameters():
     log = labelled_site(0)
     found, score = tune_classifier(log, {LEAVES}, max_rounds=1)
     # All ground, no leaf: the surface's share alone, a third of the weight.
-    assert score_classifier(log, {LEAVES}, BAD) == pytest.approx((1 / 3, 0, 1))
+    assert score_classifier(log, {LEAVES}, BAD) == pytest.approx((1 / 3, 0, 1, 600, 1600))
     assert score > 0.9
     assert found.volume_score != BAD.volume_score
 
@@ -70,7 +76,7 @@ def test_returned_score_is_that_of_the_returned_parameters():
     volume, surface = is_volume[is_leaf].mean(), (~is_volume[~is_leaf]).mean()
     # Scores within float32 rounding of the threshold may be counted on its other side: some of 2200 returns.
     assert score == pytest.approx((2 * volume + surface) / 3, abs=2e-3)
-    assert score_classifier(log, {LEAVES}, found)[1:] == pytest.approx((volume, surface))
+    assert score_classifier(log, {LEAVES}, found)[1:3] == pytest.approx((volume, surface))
 
 
 def test_same_seed_gives_the_same_parameters():
@@ -85,9 +91,26 @@ def test_unlabelled_returns_do_not_count():
     # The unlabelled are all ground: the leaves' share stays as it is, and the ground's is that of the rest.
     log = labelled_site(0, n_unlabelled=1200)
     is_volume = classify(log.points(), chosen)
-    _, volume, surface = score_classifier(log, {LEAVES, UNKNOWN}, chosen)
-    assert volume == pytest.approx(is_volume[1600:].mean())
-    assert surface == pytest.approx((~is_volume[1200:1600]).mean())
+    score = score_classifier(log, {LEAVES, UNKNOWN}, chosen)
+    assert score.volume_recall == pytest.approx(is_volume[1600:].mean())
+    assert score.surface_recall == pytest.approx((~is_volume[1200:1600]).mean())
+    assert (score.n_volume, score.n_surface) == (600, 400)
+
+
+def with_finer_labels(log):
+    """Split the leaves into grass, shrub and vegetation, the ground into rock and terrain."""
+    label = log.returns.label.copy()
+    label[1600::3], label[1601::3], label[:1600:2] = GRASS, SHRUB, ROCK
+    return log.with_returns(Returns(log.returns.range_m, label=label))
+
+
+def test_finer_labels_fold_into_the_one_that_is_named():
+    plain, finer = labelled_site(0), with_finer_labels(labelled_site(0))
+    chosen = ClassifierParameters()
+    assert score_classifier(finer, {LEAVES}, chosen) == score_classifier(plain, {LEAVES}, chosen)
+    assert tune_classifier(finer, {LEAVES}, max_rounds=0) == tune_classifier(plain, {LEAVES}, max_rounds=0)
+    # A finer label stands for itself alone.
+    assert score_classifier(finer, {GRASS}, chosen).n_volume == 200
 
 
 def test_sites_count_the_same():
@@ -139,3 +162,31 @@ def test_log_without_a_return_is_refused():
 def test_no_log_is_refused():
     with pytest.raises(InputError, match="log: there is none"):
         tune_classifier([], {LEAVES})
+
+
+def read_shipped():
+    path = resources.files("hedgerow.models.steps") / "classifier_defaults.toml"
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def test_the_shipped_parameters_were_judged_on_drives_they_were_not_trained_on():
+    shipped = read_shipped()
+    assert ClassifierParameters.model_validate(shipped["parameters"]) == ClassifierParameters()
+    said = shipped["provenance"]
+    training, held_out = ([(row["scene"], row["sensor"]) for row in said[part]] for part in ("training", "held_out"))
+    assert training == held_out and {scene for scene, _ in training} == {"trail", "street"}
+    for trained, judged in zip(said["training"], said["held_out"], strict=True):
+        for name in ("scene_seed", "trajectory", "seed"):
+            assert trained[name] != judged[name], name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [0, 3])
+def test_the_shipped_parameters_reach_what_their_file_says(number):
+    """The drives of an HDL-64E that were held out, recorded anew: trail and street."""
+    row = read_shipped()["provenance"]["held_out"][number]
+    drive = SceneDrive(load_site(row["scene"], seed=row["scene_seed"]), tuple(row["span_s"]))
+    log = drive.record(row["trajectory"], row["sweeps"], row["seed"], row["sensor"])
+    score = score_classifier(log, {LEAVES}, ClassifierParameters())
+    for name, value in score._asdict().items():
+        assert value == pytest.approx(row[name], abs=5e-4), name  # three decimals are written

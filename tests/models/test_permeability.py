@@ -80,3 +80,22 @@ def test_prior_counts_keep_triangles_that_few_beams_met_but_never_drop_unmet_one
     counts = Counts(hits=np.array([5, 4, 0, 0]), passes=np.array([5, 5, 0, 1]))
     np.testing.assert_array_equal(drop_passed(triangles, counts, 0.5, prior_hits=1).intensity, [0, 1, 2, 3])
     np.testing.assert_array_equal(drop_passed(triangles, counts, 0.5, prior_passes=1).intensity, [2])
+
+
+@pytest.mark.parametrize(("keep_unhit", "kept"), [("none", [0]), ("unmet", [0, 2]), ("all", [0, 1, 2])])
+def test_triangles_without_a_hit_stay_as_asked_and_gaussians_never_do(keep_unhit, kept):
+    triangles = Triangles.plain(np.repeat(WALL, 3, axis=0), intensity=np.arange(3, dtype=np.float32))
+    gaussians = tables()[1]
+    counts = Counts(hits=np.array([3, 0, 0, 2, 0]), passes=np.array([1, 4, 0, 0, 0]))
+    found, volumes = with_permeability((triangles, gaussians), counts, keep_unhit=keep_unhit)
+    assert isinstance(found, Triangles)
+    np.testing.assert_array_equal(found.intensity, kept)
+    # Hit: 1 of 4 passed. Only passed: nothing stops there. Never met: solid, as nothing speaks against it.
+    np.testing.assert_allclose(found.permeability, np.array([0.25, 1, 0])[kept])
+    assert len(volumes) == 1
+
+
+def test_priors_say_how_solid_an_unmet_triangle_is():
+    counts = Counts(hits=np.array([0]), passes=np.array([0]))
+    (found,) = with_permeability((Triangles.plain(WALL),), counts, prior_hits=1, prior_passes=2, keep_unhit="unmet")
+    np.testing.assert_allclose(found.permeability, [2 / 3], rtol=1e-6)

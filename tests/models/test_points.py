@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from hedgerow import Beams, InputError
+from hedgerow import Beams, InputError, learn, load_world
 from hedgerow.log import Log, Returns
-from hedgerow.models.points import PointsParameters, collect_points
-from hedgerow.world import LearnedWorld
+from hedgerow.models.points import PointsParameters, collect_beams, collect_points
+from hedgerow.world import LearnedWorld, SurfaceNoise
 
 UTM = np.array([412_345.0, 5_612_345.0, 250.0])
 
@@ -47,7 +47,7 @@ def test_all_returns_are_kept_with_intensity_and_label():
     expected = np.c_[log.points(), log.returns.intensity[hit], log.returns.label[hit]]
     found = np.c_[table.position_m, table.intensity, table.label]
     np.testing.assert_array_equal(found, expected[np.lexsort(expected[:, 2::-1].T)])
-    assert (table.reach_m, table.pick, table.noise.sigma0_m, table.noise.sigma_a_m) == (0.01, "nearest", 0.015, 0.0014)
+    assert (table.reach_m, table.pick, table.noise) == (0.01, "nearest", SurfaceNoise())
 
 
 def test_partitions_in_any_order_give_the_same_points():
@@ -142,3 +142,91 @@ def test_logs_without_points_are_refused():
 def test_wrong_parameters_are_refused(wrong):
     with pytest.raises(ValidationError, match=next(iter(wrong))):
         PointsParameters(**wrong)
+
+
+def grid_log(x_m=0.0, n=60, max_range_m=50.0):
+    """A level fan of beams from (x, 0, 0) at a wall at x = 10, 3 m wide; those beside it do not return."""
+    angle = np.linspace(-0.4, 0.4, n)
+    direction = np.c_[np.cos(angle), np.sin(angle), np.zeros(n)]
+    range_m = (10 - x_m) / direction[:, 0]
+    range_m[np.abs(range_m * direction[:, 1]) > 1.5] = np.inf
+    return Log.from_arrays(
+        origins=(x_m, 0, 0),
+        directions=direction,
+        ranges=range_m,
+        intensities=np.linspace(0, 1, n),
+        labels=np.arange(n) + 1,
+        max_range_m=max_range_m,
+    )
+
+
+def beam_world(log, **parameters):
+    chosen = PointsParameters(pick="beam", sigma0_m=0.0, sigma_a_m=0.0, **parameters)
+    return LearnedWorld(collect_beams(parts(log), chosen), kind="points", max_range_m=log.max_range_m)
+
+
+def test_remembered_beams_repeat_themselves_no_returns_too():
+    log = grid_log()
+    fired = beam_world(log).fire(log.beams).returns
+    np.testing.assert_allclose(fired.range_m, log.returns.range_m, atol=1e-5)
+    assert 0.2 < np.isinf(fired.range_m).mean() < 0.8
+    hit = log.returns.hit
+    assert fired.intensity is not None and fired.label is not None and log.returns.label is not None
+    np.testing.assert_array_equal(fired.label[hit], log.returns.label[hit])
+    assert (fired.label[~hit] == 0).all() and np.isnan(fired.intensity[~hit]).all()
+
+
+def test_the_return_of_the_nearest_beam_is_projected_onto_the_ray():
+    log = grid_log()
+    moved = Beams.from_arrays(origins=(2.0, 0.01, 0), directions=log.beams.direction)
+    fired = beam_world(log).fire(moved).returns.range_m
+    place_m = np.array([2.0, 0.01, 0])
+    # By the definition: the root mean square distance between the rays over 20 m, summed up numerically.
+    t = np.linspace(0, 20, 2001)[:, None, None]
+    for beam in range(0, len(moved), 7):
+        own = place_m + t[:, 0] * moved.direction[beam]
+        theirs = t * log.beams.direction
+        near = ((theirs - own[:, None]) ** 2).sum(axis=2).mean(axis=0).argmin()
+        expected = np.inf
+        if log.returns.hit[near]:
+            expected = (log.returns.range_m[near] * log.beams.direction[near] - place_m) @ moved.direction[beam]
+        assert fired[beam] == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_remembered_beam_is_sure_of_its_answer_and_has_noise():
+    log = grid_log()
+    table = collect_beams(parts(log), noise=SurfaceNoise(0.02))
+    world = LearnedWorld(table, kind="points", max_range_m=50.0)
+    likelihood = world.log_likelihood(log)
+    hit = log.returns.hit
+    np.testing.assert_allclose(likelihood[hit], -np.log(0.02 * np.sqrt(2 * np.pi)), atol=0.01)
+    np.testing.assert_array_equal(likelihood[~hit], 0)
+    many = Beams.from_arrays(origins=(0, 0, 0), directions=np.repeat(log.beams.direction[hit][:1], 20_000, axis=0))
+    spread = world.fire(many, 4).returns.range_m.std()
+    assert spread == pytest.approx(0.02, rel=5 / np.sqrt(2 * 20_000))  # five deviations
+
+
+def test_a_world_of_beams_is_saved_and_read_as_it_was(tmp_path):
+    world = beam_world(grid_log(), beam_length_m=12.0)
+    world.save(tmp_path / "beams.world")
+    again = load_world(tmp_path / "beams.world")
+    moved = Beams.from_arrays(origins=(1.0, 0, 0), directions=grid_log().beams.direction)
+    assert again.fire(moved, 3).returns.equal(world.fire(moved, 3).returns)
+    assert again.size().tables == {"beams": 60} and again.size().parameters == 360
+    with pytest.raises(InputError, match=r"remembers beams.*open it as a whole"):
+        load_world(tmp_path / "beams.world", max_bytes=10**9)
+
+
+def test_noise_of_points_is_fitted_to_the_log_unless_it_is_given():
+    rng = np.random.default_rng(0)
+    y, z = rng.uniform(-2, 2, (2, 60_000))
+    point_m = np.c_[np.full(60_000, 8.0), y, z]
+    direction = point_m / np.linalg.norm(point_m, axis=1, keepdims=True)
+    range_m = np.linalg.norm(point_m, axis=1) + rng.normal(0, 0.03, 60_000)
+    log = Log.from_arrays(origins=(0, 0, 0), directions=direction, ranges=range_m, max_range_m=50.0)
+    fitted, given = learn(log, "points"), learn(log, "points", preset="browning-2012")
+    noise = fitted.tables["points"].settings()["noise"]
+    # The mesh follows some of the noise: what is left is a little less.
+    assert noise.sigma0_m == pytest.approx(0.03, rel=0.1)
+    said = given.tables["points"].settings()["noise"]
+    assert (said.sigma0_m, said.sigma_a_m) == (0.015, 0.0014)

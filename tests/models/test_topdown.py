@@ -21,6 +21,8 @@ ONE_LEVEL: dict[str, Any] = {
     "iterations": 1000,
     "tolerance": 0.0,
     "start": _core.ClusterStart.points,
+    "max_skewness": 0.0,
+    "max_kurtosis": 0.0,
     "seed": 0,
 }
 
@@ -95,7 +97,7 @@ def test_a_settled_split_has_every_point_with_its_nearest_mean(seed):
     assert (distance[np.arange(len(points)), own] <= distance.min(axis=1) + 1e-5).all()
 
 
-@pytest.mark.parametrize("start", list(_core.ClusterStart))
+@pytest.mark.parametrize("start", [_core.ClusterStart.points, _core.ClusterStart.partition])
 def test_restarts_never_worsen_the_criterion_and_iterations_neither(start):
     points = np.random.default_rng(3).normal(size=(3000, 3))
     one_level = {"split_points": 3000, "start": start}
@@ -252,3 +254,44 @@ def test_progress_ends_with_all_beams_and_never_goes_back():
 def test_unknown_and_impossible_parameters_are_refused(wrong):
     with pytest.raises(ValidationError, match=next(iter(wrong))):
         TopdownParameters(**wrong)
+
+
+def test_two_clusters_start_on_the_longest_axis_and_split_across_it():
+    points = np.random.default_rng(0).normal(size=(4000, 3)) * [1.0, 5.0, 0.5]
+    order, begin = leaves(points, clusters=2, split_points=4000, start=_core.ClusterStart.axis)
+    side = np.split(points[order][:, 1], begin[1:-1])
+    assert len(side) == 2
+    # K-means of a Gaussian cuts across the longest axis at the middle; the middle is known to 5 / sqrt(4000) m.
+    low, high = sorted(side, key=np.mean)
+    assert low.max() - high.min() < 2.0 and abs(np.mean(low) + np.mean(high)) < 0.5
+    again = leaves(points, clusters=2, split_points=4000, start=_core.ClusterStart.axis, seed=9, restarts=5)
+    assert_array_equal(again[0], order)  # nothing is random
+
+
+def test_points_in_one_place_have_no_axis_and_stay_together():
+    _, begin = leaves(np.ones((300, 3)), clusters=2, start=_core.ClusterStart.axis)
+    assert_array_equal(begin, [0, 300])
+
+
+def test_gaussian_clusters_stay_whole_and_others_are_split():
+    rng = np.random.default_rng(1)
+    blobs = rng.normal(size=(2, 2000, 3)) * [0.5, 0.2, 0.1] + np.array([[[0.0, 0, 0]], [[20.0, 0, 0]]])
+    parameters = TopdownParameters(clusters=2, start="axis", gaussian_level=1e-6)
+    found = fit_clusters(chunks_of(log_of_points(blobs.reshape(-1, 3))), parameters)
+    # Each is a Gaussian, tested with a false alarm of one in a million; without the test they would be cut small.
+    assert len(found) == 2
+    assert len(fit_clusters(chunks_of(log_of_points(blobs.reshape(-1, 3))), TopdownParameters(clusters=2))) > 30
+    # A full box is none: its fourth moment is 11.4 instead of 15, by 22 standard deviations of 2000 points.
+    box = rng.uniform(-1, 1, (2000, 3))
+    assert len(fit_clusters(chunks_of(log_of_points(box)), parameters)) > 1
+
+
+def test_the_test_of_gaussians_refuses_as_often_as_its_level_says():
+    rng = np.random.default_rng(2)
+    level, n_trials = 0.1, 400
+    split = 0
+    for _ in range(n_trials):
+        parameters = TopdownParameters(clusters=2, start="axis", gaussian_level=level, split_points=2000)
+        split += len(fit_clusters(chunks_of(log_of_points(rng.normal(size=(2000, 3)))), parameters)) > 1
+    # 40 expected, standard deviation 6; the limits are asymptotic. Five deviations: false alarm below 1e-6.
+    assert abs(split - level * n_trials) < 30

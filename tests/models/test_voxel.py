@@ -7,10 +7,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pydantic import ValidationError
 from volume_clouds import REFUSALS, chunks_of, log_of_points, random_log
 
-from hedgerow import InputError
+from hedgerow import InputError, learn
 from hedgerow.log import Beams, Log
 from hedgerow.models.voxel import VoxelParameters, fit_voxels
-from hedgerow.world import Scene, SceneWorld
+from hedgerow.world import Gaussians, Scene, SceneWorld
 
 UTM_M = np.array([300_000.0, 5_400_000.0, 300.0])
 
@@ -102,3 +102,18 @@ def test_one_beam_is_too_few_for_a_voxel_and_the_error_says_what_to_change():
 def test_unknown_and_impossible_parameters_are_refused(wrong):
     with pytest.raises(ValidationError, match=next(iter(wrong))):
         VoxelParameters(**wrong)
+
+
+def test_counting_through_the_voxel_leaves_out_beams_that_pass_beside_it():
+    rng = np.random.default_rng(3)
+    # A blob in the corner of a voxel, so that its ellipsoid reaches out of it; half of the beams that pass it go
+    # through the voxel, half beside it.
+    points_m = rng.uniform(0.2, 0.299, (400, 3)) + np.array([5.1, 0.0, 0.0])
+    y = np.where(np.arange(400) % 2 == 0, 0.25, 0.31)
+    origin_m = np.concatenate([np.c_[np.zeros(400), y, np.full(400, 0.25)], points_m - np.array([5, 0, 0])])
+    range_m = np.repeat([np.inf, 5.0], 400)
+    log = Log.from_arrays(origins=origin_m, directions=[[1.0, 0, 0]] * 800, ranges=range_m, max_range_m=50.0)
+    loose, strict = (learn(log, "voxel", through_voxel=through).tables["gaussians"] for through in (False, True))
+    assert isinstance(loose, Gaussians) and isinstance(strict, Gaussians)
+    assert len(loose) == len(strict) == 1
+    assert_allclose([loose.stop[0], strict.stop[0]], [400 / 800, 200 / 600], atol=0.01)

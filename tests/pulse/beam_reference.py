@@ -100,6 +100,26 @@ def received(range_m, light, mode, cutoff_m, threshold=0.0, max_returns=5):
     return sorted(echoes)
 
 
+def received_rays(range_m, intensity, mode, cutoff_m, threshold=0.0):
+    """Returns of one pulse as the text of Goodin 2018 §3.2.3 has them: (range, intensity, index of the most intense).
+
+    Args:
+        range_m, intensity: (S,) of the sub-rays; inf where nothing was met.
+    """
+    seen = [i for i in range(len(range_m)) if np.isfinite(range_m[i]) and intensity[i] * MORE >= threshold]
+    if not seen:
+        return []
+    strongest = min(seen, key=lambda i: (-intensity[i], range_m[i]))
+    last = min(seen, key=lambda i: (-range_m[i], -intensity[i]))
+    if mode == "first":
+        reach = np.float32(np.float32(min(range_m[i] for i in seen)) + np.float32(cutoff_m))
+        within = [i for i in seen if range_m[i] <= reach]
+        brightest = min(within, key=lambda i: (-intensity[i], range_m[i]))
+        return [(np.mean(range_m[within], dtype=float), np.mean(intensity[within], dtype=float), brightest)]
+    chosen = {"strongest": [strongest], "last": [last], "strongest+last": list(dict.fromkeys([strongest, last]))}[mode]
+    return [(float(range_m[i]), float(intensity[i]), i) for i in chosen]
+
+
 def recorded(range_m, light, at_m, fwhm_m):
     """The signal of one pulse at (K,) ranges: a Gaussian for each sub-ray that met something."""
     signal = np.zeros(len(at_m))

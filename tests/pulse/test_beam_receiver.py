@@ -3,9 +3,9 @@
 
 import numpy as np
 import pytest
-from beam_reference import ahead, light_cone, received, sub_ray_directions, wall
+from beam_reference import ahead, light_cone, received, received_rays, sub_ray_directions, wall
 
-from hedgerow import Beams, Scene
+from hedgerow import Beams, InputError, Scene
 from hedgerow.pulse.receiver import BeamSettings, resolve_pulse
 from hedgerow.pulse.stencil import make_stencil
 from hedgerow.sensor import Sensor
@@ -70,6 +70,35 @@ def test_returns_are_those_of_the_slow_receiver(mode, n_sub_rays, cutoff_m, thre
     assert several > N / 4 or mode in ("first", "strongest", "last")  # the case is not trivial
 
 
+PAPER_MODES: list[ReturnMode] = ["first", "strongest", "last", "strongest+last"]
+
+
+@pytest.mark.parametrize("mode", PAPER_MODES)
+@pytest.mark.parametrize(
+    ("n_sub_rays", "cutoff_m", "threshold"), [(9, 0.5, 0.0), (9, 1.0, 0.3), (25, 0.25, 0.2), (4, 0.0, 0.0)]
+)
+def test_the_papers_processing_is_that_of_the_slow_one(mode, n_sub_rays, cutoff_m, threshold):
+    scene, beams, _, _ = plates(np.random.default_rng(n_sub_rays), n_sub_rays)
+    settings = BeamSettings(
+        beam=CONE, sub_rays=n_sub_rays, mode=mode, processing="paper", cutoff_m=cutoff_m, threshold=threshold
+    )
+    fired = PhysicsWorld(scene, settings).fire_detailed(beams, sub_rays=True)
+    seen, returns = fired.sub_rays, fired.log.returns
+    assert seen is not None
+    shaped = {name: np.reshape(column, (N, -1)) for name, column in returns.columns().items() if column is not None}
+    n_found = 0
+    for i in range(N):
+        intensity = np.nan_to_num(seen.intensity[i].astype(float))
+        expected = received_rays(seen.range_m[i], intensity, mode, cutoff_m, threshold)
+        n = len(expected)
+        n_found += n
+        np.testing.assert_allclose(shaped["range_m"][i, :n], [e[0] for e in expected], rtol=1e-7)
+        np.testing.assert_allclose(shaped["intensity"][i, :n], [e[1] for e in expected], rtol=3e-7, atol=1e-9)
+        assert shaped["label"][i, :n].tolist() == [e[2] + 1 for e in expected]
+        assert np.isinf(shaped["range_m"][i, n:]).all()
+    assert n_found > (1.5 * N if mode == "strongest+last" else 0.9 * N)  # the case is not trivial
+
+
 @pytest.mark.parametrize("threshold", [0.0, 0.15])
 def test_first_strongest_and_last_stand_in_this_order(threshold):
     scene, beams, _, _ = plates(np.random.default_rng(7), 9)
@@ -98,9 +127,10 @@ def two_surfaces(offset_m, near_reflectance, far_reflectance):
     return wall(10.0 + offset_m, scene=scene, reflectance=far_reflectance, label=2)
 
 
-def answer(scene, mode):
+def answer(scene, mode, processing="light"):
     # So narrow a cone that the sub-rays' ranges agree to the last float32 bit on each surface.
-    world = PhysicsWorld(scene, BeamSettings(beam=light_cone("circular", 0.4), mode=mode, cutoff_m=CUTOFF_M))
+    settings = BeamSettings(beam=light_cone("circular", 0.4), mode=mode, processing=processing, cutoff_m=CUTOFF_M)
+    world = PhysicsWorld(scene, settings)
     returns = world.fire(ahead()).returns
     assert returns.intensity is not None and returns.label is not None
     return [column.reshape(-1) for column in (returns.range_m, returns.intensity, returns.label)]
@@ -136,6 +166,31 @@ def test_two_surfaces_beyond_the_cutoff_are_told_apart(factor, near, far, strong
         np.testing.assert_allclose(range_m[found], [surfaces[k][0] for k in which], atol=1e-5)
         np.testing.assert_allclose(intensity[found], [surfaces[k][1] for k in which], rtol=1e-5)
         assert label[found].tolist() == [k + 1 for k in which]
+
+
+@pytest.mark.parametrize("factor", [0.2, 1.0, 3.0])
+def test_the_papers_returns_of_two_surfaces_are_plain_averages_and_single_rays(factor):
+    far_m, together = 10 + factor * CUTOFF_M, factor <= 1
+    expected = {
+        "first": ([(5 * 10 + 4 * far_m) / 9], [(5 * 0.3 + 4 * 0.6) / 9]) if together else ([10.0], [0.3]),
+        "strongest": ([far_m], [0.6]),  # one ray, at its own range, however much light there is in front
+        "last": ([far_m], [0.6]),
+        "strongest+last": ([far_m, np.inf], [0.6, np.nan]),  # the same ray: one return
+    }
+    for mode, (range_m, intensity) in expected.items():
+        found = answer(two_surfaces(factor * CUTOFF_M, 0.3, 0.6), mode, "paper")
+        np.testing.assert_allclose(found[0], range_m, atol=1e-5)
+        np.testing.assert_allclose(found[1], intensity, rtol=1e-5)
+    both_m, both_intensity, label = answer(two_surfaces(factor * CUTOFF_M, 0.6, 0.3), "strongest+last", "paper")
+    np.testing.assert_allclose(both_m, [10, far_m], atol=1e-5)
+    np.testing.assert_allclose(both_intensity, [0.6, 0.3], rtol=1e-5)
+    assert label.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("mode", ["all", "waveform"])
+def test_the_papers_processing_refuses_modes_that_the_paper_has_not(mode):
+    with pytest.raises(InputError, match=f"processing: Goodin 2018 has no mode {mode}"):
+        PhysicsWorld(wall(10.0), BeamSettings(mode=mode, processing="paper")).fire(ahead())
 
 
 def test_the_threshold_counts_all_light_of_a_return():

@@ -18,6 +18,7 @@ from hedgerow.world import Gaussians, LearnedWorld, Points, Scene, SceneWorld, T
 from hedgerow.world.pulsed import PhysicsWorld
 
 GRASS, SHRUB, WALL = 70, 71, 50
+MEADOW, LEAVES = 101, 103  # fold into 70
 N = 20_000
 FALSE_ALARM = 1e-3  # of each statistical test, over all seeds; the seeds are fixed
 
@@ -97,6 +98,54 @@ def test_vegetation_behind_vegetation_is_not_solid():
     solid = respond(world, labels=(GRASS,), dual=True).fire(along_x(1000), seed=1).returns
     assert solid.label is not None
     assert (solid.range_m[:, 1] == np.float32(10.2)).all() and (solid.label[:, 1] == SHRUB).all()
+
+
+def test_a_label_stands_for_the_finer_ones_that_fold_into_it():
+    world = planes((10, MEADOW), (10.5, LEAVES), (11, WALL))
+    returns = respond(world, labels=(GRASS,), dual=True).fire(along_x(1000), seed=1).returns
+    assert returns.label is not None
+    assert returns.range_m[:, 0].std() > 0.3 and (returns.range_m[:, 1] == 11).all()
+    # A finer label stands for itself: leaves are solid then.
+    alone = respond(world, labels=(MEADOW,), dual=True).fire(along_x(1000), seed=1).returns
+    assert (alone.range_m[:, 1] == 10.5).all()
+
+
+def test_a_finer_label_has_the_noise_of_its_parent_unless_it_has_its_own():
+    world = planes((10, MEADOW))
+    parent, own = ({GRASS: 0.5}, {GRASS: 0.5, MEADOW: 0.0})
+    of_parent = respond(world, labels=(GRASS,), sigma_m=parent).fire(along_x(1000), seed=1).returns.range_m
+    of_its_own = respond(world, labels=(GRASS, MEADOW), sigma_m=own).fire(along_x(1000), seed=1).returns.range_m
+    assert stats.kstest(of_parent, stats.norm(10, 0.5).cdf).pvalue > FALSE_ALARM
+    assert (of_its_own == 10).all()
+
+
+def test_anything_behind_counts_if_that_is_asked_for():
+    world = planes((10, GRASS), (10.2, SHRUB), (11, WALL))
+    both = {"labels": (GRASS, SHRUB), "dual": True}
+    returns = respond(world, behind="any", **both).fire(along_x(), seed=1).returns
+    shrub_m = np.float32(10.2)
+    assert returns.label is not None
+    assert (returns.range_m[:, 1] == shrub_m).all() and (returns.label[:, 1] == SHRUB).all()
+    assert returns.range_m[:, 0].max() == shrub_m
+    held_back = int((returns.range_m[:, 0] == shrub_m).sum())
+    assert stats.binomtest(held_back, N, stats.norm(10, 1).sf(10.2)).pvalue > FALSE_ALARM
+    # Before something solid alone, both are the same.
+    lone = planes((10, GRASS), (11, WALL))
+    solid, anything = (respond(lone, dual=True, behind=which).fire(along_x(500), seed=1) for which in ("solid", "any"))
+    assert_array_equal(solid.returns.range_m, anything.returns.range_m)
+
+
+def test_anything_behind_a_surface_with_noise_is_not_that_surface():
+    scene = Scene()
+    plane(scene, 10, GRASS, noise=hr.SurfaceNoise(0.02, 0.0))
+    plane(scene, 12, GRASS)
+    returns = respond(SceneWorld(scene), dual=True, behind="any").fire(along_x(2000), seed=1).returns
+    assert (returns.range_m[:, 1] == 12).all()
+
+
+def test_an_unknown_word_for_behind_is_refused():
+    with pytest.raises(ValidationError, match="behind"):
+        VegetationSettings.model_validate({"behind": "everything"})
 
 
 def test_single_and_dual_agree_on_the_first_return():

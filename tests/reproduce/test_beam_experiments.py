@@ -5,15 +5,17 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from hedgerow.pulse.receiver import BeamSettings
 from hedgerow.reproduce import grass_ranges, mixed_pixels, shrub_histogram
 from hedgerow.reproduce.grass_ranges import Stand
+from hedgerow.reproduce.receivers import OURS
 from hedgerow.reproduce.shrub_histogram import Shrub
 from hedgerow.scenes.site import load_site
 
 
 def test_a_single_ray_into_grass_follows_the_exponential_law():
     stand = Stand(20, 100, 0.02, 0.0, grass_ranges.DEPTH_M)
-    range_m = grass_ranges.ranges(stand, 2000, seed=3, sub_rays=1)
+    range_m = grass_ranges.ranges(stand, 2000, seed=3, ways={"ray": BeamSettings(sub_rays=1)})["ray"]
     # Pulses of one stand meet the same stems: 40 stands, each with some 45 independent ways, count as about 1,800.
     assert grass_ranges.ks_distance(range_m, stand.exponential) < 1.95 / np.sqrt(1800)  # false alarm 1e-3
 
@@ -21,8 +23,10 @@ def test_a_single_ray_into_grass_follows_the_exponential_law():
 @pytest.mark.parametrize("diameter_m", [0.01, 0.02])
 def test_a_wide_beam_in_grass_is_nearer_to_the_gamma_law(diameter_m):
     stand = Stand(30, 50, diameter_m, 1e-3, grass_ranges.DEPTH_M)
-    exponential, gamma = grass_ranges.Case(stand, grass_ranges.ranges(stand, 2000, seed=1)).distances
-    assert gamma < 0.8 * exponential
+    found = grass_ranges.ranges(stand, 2000, seed=1)
+    for way in (grass_ranges.DRAWN, OURS):
+        exponential, gamma = grass_ranges.Case(stand, way, found[way]).distances
+        assert gamma < 0.8 * exponential
 
 
 def test_ks_distance_of_known_samples():
@@ -35,6 +39,13 @@ def test_mixed_pixels_appear_before_a_near_plane_and_not_before_a_far_one():
     assert near.mixed.sum() >= 10
     assert far.mixed.sum() == 0
     assert far.touched.sum() == near.touched.sum()  # the same pulses are split
+
+
+def test_the_papers_stencil_splits_fewer_pulses_and_mixes_fewer_still():
+    ours, theirs = (mixed_pixels.scan(0.6, way) for way in (OURS, "the paper's stencil"))
+    assert theirs.touched.sum() < ours.touched.sum() / 2  # it covers the inner third of the spot
+    assert 0 < theirs.mixed.sum() < theirs.touched.sum()
+    assert mixed_pixels.scan(2.0, "the paper's stencil and processing").mixed.sum() == 0
 
 
 def test_a_mixed_pixel_lies_between_rod_and_plane():

@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from hedgerow.apps.navigation import Motion, NavigationSettings
+from hedgerow.apps.navigation import Motion, NavigationSettings, navigate
 from hedgerow.apps.planner import CostGrid, GridSettings
 from hedgerow.errors import InputError
 from hedgerow.frames import Pose
@@ -113,6 +113,27 @@ def test_the_whole_experiment_says_what_its_numbers_say(yard, tmp_path):
     assert lms > vlp  # who does not see the meadow drives through it
     again = cost_maps.run(tmp_path, 2, 1, said.append, sensors=("lms-291", "vlp-16"), yard=yard, settings=SETTINGS)
     assert again.text == outcome.text
+
+
+def test_the_paper_to_the_letter_fires_all_sweeps_over_100_degrees_and_closes_no_cell(yard, tmp_path, monkeypatch):
+    drives = []
+
+    def spy(world, sensor, *places, settings, **more):
+        drives.append((sensor, settings))
+        return navigate(world, sensor, *places, settings=settings.model_copy(update={"max_time_s": 0.3}), **more)
+
+    monkeypatch.setattr(cost_maps, "navigate", spy)
+    words = {"sensors": ("lms-291", "vlp-16"), "yard": yard, "settings": SETTINGS}
+    done = cost_maps.run(tmp_path, None, 1, len, **words, paper=True)
+    (lms, task), (vlp, _) = drives
+    azimuth = np.arctan2(*lms.pattern.direction[:, [1, 0]].T)
+    assert np.rad2deg([azimuth.min(), azimuth.max()]) == pytest.approx([-50, 50], abs=0.01)  # Goodin 2018 Table 3
+    assert vlp.config == Sensor.named("vlp-16").config
+    assert task.sweep_stride == 1 and not task.grid.blocks and task.grid.keep_off_m == 0 and task.grid.n_cells == 90
+    assert done.pictures[0].name == "cost-maps-paper.png"
+    cost_maps.run(tmp_path, None, 1, len, **words, pose_errors="browning-2012")
+    assert drives[-1][1].pose_errors.heading_sigma_deg == 0.1
+    assert drives[-1][1].sweep_stride == 5 and drives[-1][1].grid.blocks
 
 
 def test_words_turn_round_with_the_numbers(yard):

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 
 from hedgerow.log import Log
 from hedgerow.metrics import Comparison, compare
-from hedgerow.reproduce import budget, mobile, off_path, sensor_transfer
+from hedgerow.reproduce import budget, mobile, off_path, pose_errors, sensor_transfer
 from hedgerow.reproduce.mobile import SCENE_AGAIN
 from hedgerow.reproduce.recording import SceneDrive
 from hedgerow.reproduce.tables import PaperTable, markdown_table
@@ -45,9 +45,9 @@ offset_m = 0.6
 class SmallDrive(SceneDrive):
     """Few pulses, whatever the sensor."""
 
-    def record(self, trajectory, n_sweeps, seed, sensor="vlp-16", *, width=1.0):
+    def record(self, trajectory, n_sweeps, seed, sensor="vlp-16", **options):
         sensor = "vlp-16" if sensor == "hdl-64e-s2" else sensor
-        sweeps = super().record(trajectory, n_sweeps, seed, sensor, width=width).iter_sweeps()
+        sweeps = super().record(trajectory, n_sweeps, seed, sensor, **options).iter_sweeps()
         return Log.concatenate([sweep[::7] for _, sweep in sweeps])
 
 
@@ -166,3 +166,16 @@ def test_what_stands_aside_is_never_the_best(drive):
 
 def test_a_plain_table_in_markdown():
     assert markdown_table(("a", "b"), [("x", "1")]) == "| a | b |\n| --- | ---: |\n| x | 1 |"
+
+
+def test_pose_errors_cost_likelihood(drive, tmp_path, monkeypatch):
+    monkeypatch.setattr(pose_errors.SceneDrive, "open", lambda *_: drive)
+    monkeypatch.setattr(pose_errors, "FIGURES", {"position_sigma_m": 0.5})  # large, for so few beams
+    errors = {"exact": (), "position": ("position_sigma_m",)}
+    said: list[str] = []
+    outcome = pose_errors.run(tmp_path, 6, 1, said.append, models={"Top Down": "topdown"}, errors=errors)
+    rows = [line.split("|")[2:4] for line in outcome.text.splitlines() if line.startswith("| Top Down")]
+    assert len(rows) == len(pose_errors.SHOWN)
+    (exact, wrong), *_, (near, far) = [[float(cell) for cell in row] for row in rows]
+    assert exact < wrong and near < far
+    assert "position: recording and learning" in said

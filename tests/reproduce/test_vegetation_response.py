@@ -14,7 +14,7 @@ def world():
 
 
 def test_noise_on_bushes_is_found_again(world):
-    beams = experiment.beams_ahead(Sensor.named("vlp-32c"), 4)
+    beams = experiment.beams_ahead(Sensor.named("vlp-32mr"), 4)
     each = experiment.recover_noise(world, beams, experiment.BUSH, 0.3, 0.5, seed=2)
     n = each.found.measured.n
     assert n > 20_000
@@ -25,7 +25,7 @@ def test_noise_on_bushes_is_found_again(world):
 
 
 def test_low_grass_is_held_back_by_the_ground(world):
-    beams = experiment.beams_ahead(Sensor.named("vlp-32c"), 2)
+    beams = experiment.beams_ahead(Sensor.named("vlp-32mr"), 2)
     each = experiment.recover_noise(world, beams, experiment.GRASS, 0.0, 1.0, seed=2)
     assert each.clipped_share > 0.1 and each.found.sigma_m < 0.9 and each.found.mean_m < -0.05
 

@@ -110,7 +110,7 @@ def test_one_hostile_value_in_a_scene_never_leads_to_more_than_a_sentence(tmp_pa
     assert not faults
 
 
-@pytest.mark.parametrize("name", ["rods", "shrub", "street", "courtyard", "trail", "static-targets"])
+@pytest.mark.parametrize("name", ["rods", "root", "shrub", "street", "courtyard", "trail", "static-targets"])
 def test_one_hostile_value_in_a_shipped_scene_is_refused_by_a_sentence(tmp_path, name):
     def check(path):
         read_scene(path).check()

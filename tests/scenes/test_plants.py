@@ -98,8 +98,35 @@ def test_meshes_are_whole(name):
         assert np.isfinite(mesh.vertices_m).all()
         np.testing.assert_array_equal(np.unique(mesh.triangles), np.arange(len(mesh.vertices_m)))
         assert (areas_m2(mesh) > 0).all()
-        assert material in {"grass", "dry-grass", "leaf", "needle", "bark"}
-        assert label in FOLIAGE | {"grass", "vegetation", "trunk", "branch"}
+        assert material in {"grass", "dry-grass", "leaf", "needle", "bark", "soil"}
+        assert label in FOLIAGE | {"grass", "vegetation", "trunk", "branch", "ground"}
+
+
+def test_a_tussock_has_the_triangles_and_the_foot_asked_for():
+    [tussock] = PLANTS["tussock"].grow(0, blades=50, segments=6, folded=True, foot_radius_m=0.1, height_m=0.6)
+    assert len(tussock.mesh.triangles) == 50 * 6 * 4
+    feet = tussock.mesh.vertices_m[tussock.mesh.vertices_m[:, 2] < 1e-6]
+    assert 0.08 < np.hypot(feet[:, 0], feet[:, 1]).max() < 0.11  # half a blade beyond the disk
+    assert 0.6 < tussock.mesh.vertices_m[:, 2].max() < 0.6 * 1.5 + 0.01  # two deviations of a quarter
+
+
+def test_a_root_has_the_size_asked_for_and_no_hole():
+    parts = PLANTS["root"].grow(0, length_m=2.0, width_m=3.0, height_m=0.4, spacing_m=0.02)
+    low, high = extent(parts)
+    np.testing.assert_allclose(high - low, [2.0, 3.0, 0.4], rtol=0.2)  # the rim goes down into the ground
+    assert high[2] == pytest.approx(0.4)
+    assert {part.label for part in parts} == {"ground", "trunk"}
+    assert count_triangles(parts) == 2 * 100 * 150
+    # Seen from above every triangle covers ground, and together they cover all of it.
+    corners = np.concatenate([part.mesh.vertices_m[part.mesh.triangles][..., :2] for part in parts])
+    (ax, ay), (bx, by) = (corners[:, 1] - corners[:, 0]).T, (corners[:, 2] - corners[:, 0]).T
+    area_m2 = (ax * by - ay * bx) / 2
+    assert (area_m2 > 0).all()
+    assert area_m2.sum() == pytest.approx(6.0)
+
+
+def test_the_papers_root_has_over_twenty_two_million_triangles():
+    assert PLANTS["root"].parameters(spacing_m=0.00073).n_triangles > 22e6
 
 
 def test_a_shrub_on_one_stem_is_bare_below_its_crown():
@@ -125,6 +152,7 @@ def test_a_plant_without_leaves_is_wood_alone():
         ("conifer", {"whorl_spacing_m": 50}, "whorl_spacing_m"),
         ("shrub", {"stems": 0}, "stems"),
         ("fern", {"fronds": 0}, "fronds"),
+        ("root", {"spacing_m": 0.0001}, "spacing_m: gives .* triangles of the ground"),
         ("fern", {"colour": "green"}, "colour: fern has no such parameter"),
     ],
 )

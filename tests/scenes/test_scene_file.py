@@ -204,4 +204,4 @@ def test_every_shipped_scene_is_right(name):
 
 
 def test_the_shipped_scenes_are_those_of_the_papers():
-    assert {"courtyard", "trail", "static-targets", "rods", "shrub"} <= set(scene_names())
+    assert {"courtyard", "root", "trail", "static-targets", "rods", "shrub"} <= set(scene_names())

@@ -13,7 +13,10 @@ from hedgerow.sensor import Sensor
 from hedgerow.world import LearnedWorld
 from hedgerow.world.elements import Gaussians
 
-FEW = {"courtyard": {"blades_per_m2": 0.05, "trees": 3, "plants.tree.parameters.detail": 0.05}}
+FEW = {
+    "courtyard": {"blades_per_m2": 0.05, "trees": 3, "plants.tree.parameters.detail": 0.05},
+    "root": {"tussocks": 50, "trees": 3, "root_spacing_m": 0.02, "plants.tree.parameters.detail": 0.05},
+}
 FEW["trail"] = {"meadow_per_m2": 0.5, "verge_per_m2": 0.5, "floor_per_m2": 0.5, "ferns_per_m2": 0.002}
 FEW["trail"] |= {"trees_per_m2": 0.002, "terrain.spacing_m": 1.0, "trail.rut_depth_m": 0.0, "scatter.spruces.count": 2}
 FEW["trail"] |= {f"plants.{name}.variants": 1 for name in ("oak", "spruce", "young-tree", "bush", "low-bush")}

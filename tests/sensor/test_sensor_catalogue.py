@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The catalogue: every file loads, names are found, published numbers come out, rings are numbered as drivers do."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -11,7 +14,7 @@ from hedgerow.sensor.config import Spinning
 
 WANTED = [
     "hdl-32e", "hdl-64e", "hdl-64e-s2", "lms-291", "mid-360", "neato-xv-11", "os1-128", "os1-64", "vlp-16", "vlp-32c",
-    "vls-128", "xt32",
+    "vlp-32mr", "vls-128", "xt32",
 ]  # fmt: skip
 
 
@@ -184,3 +187,26 @@ def test_figures_of_goodin_2018_are_in_the_catalogue():
     for name in ("hdl-64e", "hdl-32e", "vlp-16"):
         signal = Sensor.named(name).config.signal
         assert (signal.mode, signal.cutoff_m) == ("strongest", 1.0)
+
+
+def test_the_vlp_32mr_fires_as_the_vlp_32c_and_sees_less_far():
+    one, other = Sensor.named("vlp-32c"), Sensor.named("vlp-32mr")
+    for column in ("direction", "origin_m", "time_ns", "ring"):
+        np.testing.assert_array_equal(getattr(one.pattern, column), getattr(other.pattern, column))
+    assert other.max_range_m < one.max_range_m
+
+
+CALIBRATION = Path(__file__).parents[3] / "shared" / "data" / "packets_nebula" / "calibration" / "VLP32MR.yaml"
+
+
+@pytest.mark.skipif(not CALIBRATION.is_file(), reason="needs the recordings in ../shared/data")
+def test_the_vlp_32mr_has_the_angles_of_its_calibration_file():
+    words = CALIBRATION.read_text()
+    elevation, azimuth = (
+        np.rad2deg([float(found) for found in re.findall(rf"{name}: (\S+),", words)])
+        for name in ("vert_correction", "rot_correction")
+    )
+    pattern = Sensor.named("vlp-32mr").config.pattern
+    assert isinstance(pattern, Spinning)
+    assert_allclose(pattern.group[0].elevation_deg, elevation, atol=5e-4)  # three decimals
+    assert_allclose(pattern.group[0].azimuth_deg, azimuth, atol=5e-4)

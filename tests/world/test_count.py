@@ -92,3 +92,15 @@ def test_count_wants_float32_ranges_and_says_so():
     scene = Scene()
     with pytest.raises(InputError, match="range_m: expected type float32"):
         scene.count(beams_of((0, 0, 0), [[1, 0, 0]]), np.zeros(1))  # pyright: ignore[reportArgumentType]  # wrong on purpose
+
+
+def test_with_boxes_only_beams_that_cross_the_box_count():
+    scene = Scene()
+    scene.add_gaussians([[5.0, 0, 0]], [np.eye(3) * 0.04], tau=3.0)  # an ellipsoid of radius 0.6
+    box = np.array([[4.9, -0.1, -0.1, 5.1, 0.1, 0.1]])
+    assert counted(scene, [5.0, np.inf], max_range_m=20.0, boxes_m=box) == ([1], [1])
+    beside = (5.0, 0.3, 0.0) / np.linalg.norm((5.0, 0.3, 0.0))  # through the ellipsoid, past the box
+    assert counted(scene, [5.0, np.inf], direction=beside, max_range_m=20.0) == ([1], [1])
+    assert counted(scene, [5.0, np.inf], direction=beside, max_range_m=20.0, boxes_m=box) == ([0], [0])
+    with pytest.raises(TypeError, match="boxes_m"):
+        counted(scene, [5.0], boxes_m=box[:, :3])

@@ -290,7 +290,7 @@ def test_kind_that_is_no_name_is_refused(kind):
 def test_other_things_are_refused():
     with pytest.raises(InputError, match="gaussians: given twice"):
         world(gaussians(1), gaussians(2))
-    with pytest.raises(InputError, match="expected Gaussians, Triangles or Points, found Scene"):
+    with pytest.raises(InputError, match="expected Gaussians, Triangles, Points or RememberedBeams, found Scene"):
         world(Scene())
     with pytest.raises(InputError, match="range limits"):
         world(gaussians(1), max_range_m=0.0)

@@ -4,8 +4,9 @@
 Step after step the vehicle drives, the sensor's sweeps that ended meanwhile are fired from the poses of their pulses
 (rolling shutter), their points go into the cost grid, and now and then A* plans anew over all that is known by then.
 What the sensor sees decides where it drives, and where it drives decides what the sensor sees. The paper registers the
-points by "a simulated GPS and compass" and gives no errors; poses are exact here. Points count their height from the
-ground under the vehicle.
+points by "a simulated GPS and compass" and gives no errors; `pose_errors` are none unless they are asked for. With them
+the robot believes the reported pose: points, plans and steering follow from it, while pulses and collisions are where
+the vehicle truly is. Points count their height from the ground under the vehicle.
 
 The vehicle is skid-steered. Its left and right wheels have one speed each: v = (right + left) / 2, yaw rate = (right -
 left) / track, neither faster than the vehicle's maximum; so it slows down in turns and can turn on the spot. It steers
@@ -21,12 +22,13 @@ from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
 
 from hedgerow.apps.planner import CostGrid, GridSettings, plan
-from hedgerow.base import arrays
+from hedgerow.base import arrays, rotation
 from hedgerow.base.parameters import Positive, StrictParameters
 from hedgerow.errors import InputError
 from hedgerow.frames import Pose, Trajectory
 from hedgerow.log import Log
 from hedgerow.sensor import Sensor
+from hedgerow.sensor.pose_errors import PoseErrors
 from hedgerow.simulate import fire_sweep
 from hedgerow.world import World
 
@@ -67,6 +69,7 @@ class Command(NamedTuple):
 
 
 STAND = Command(0.0, 0.0)
+_AHEAD = np.array([1.0, 0.0, 0.0])
 
 
 def follow(at: Motion, path_m: ArrayLike, settings: VehicleSettings) -> Command:
@@ -168,6 +171,8 @@ class NavigationSettings(StrictParameters):
     """Use only every n-th sweep, for speed."""
     noise: bool = True
     """Whether sensor noise is added."""
+    pose_errors: PoseErrors = PoseErrors()
+    """Errors of the pose that the robot believes: GPS, compass, mount."""
     snapshot_s: Positive | None = 10.0
     """Time at which a copy of the grid is kept (Goodin 2018 Fig. 10: 10 s). None: no copy."""
 
@@ -302,6 +307,7 @@ class _Robot:
         self.pose = stand_on(ground, self.at, settings.vehicle)
         self.times_ns, self.poses = [0], [self.pose]
         self.mount = Pose.from_xyz_rpy((0, 0, settings.sensor_height_m))
+        self.believed_pose, self.believed = self._locate()
         self.next_sweep = 0
         self.snapshot: CostGrid | None = None
         self.plans: list[PlannedPath] = []
@@ -310,8 +316,8 @@ class _Robot:
 
     @property
     def reached(self) -> bool:
-        """Whether the vehicle is at the goal."""
-        aside_m = np.hypot(self.at.x_m - self.goal_m[0], self.at.y_m - self.goal_m[1])
+        """Whether the vehicle believes to be at the goal."""
+        aside_m = np.hypot(self.believed.x_m - self.goal_m[0], self.believed.y_m - self.goal_m[1])
         return bool(aside_m < self.settings.goal_radius_m)
 
     def step(self, number: int) -> Log | None:
@@ -323,8 +329,9 @@ class _Robot:
         self.pose = stand_on(self.ground, self.at, settings.vehicle)
         self.times_ns.append(round(time_s * 1e9))
         self.poses.append(self.pose)
+        self.believed_pose, self.believed = self._locate()
         log = self._see()
-        n_points = 0 if log is None else self.grid.add(log.points(), self.pose.position_m[2])
+        n_points = 0 if log is None else self.grid.add(log.points(), self.believed_pose.position_m[2])
         if not self.plans or time_s - self.plans[-1].time_s > settings.replan_s - 1e-6:
             self._plan(time_s)
         if settings.snapshot_s is not None and self.snapshot is None and time_s > settings.snapshot_s - 1e-6:
@@ -343,15 +350,26 @@ class _Robot:
     def _command(self) -> Command:
         if not self.plans or len(self.plans[-1].xy_m) == 0:
             return STAND
-        return follow(self.at, self.plans[-1].xy_m, self.settings.vehicle)
+        return follow(self.believed, self.plans[-1].xy_m, self.settings.vehicle)
 
     def _plan(self, time_s: float) -> None:
-        found = plan(self.grid.weight(), self.grid.cell_of("vehicle", (self.at.x_m, self.at.y_m)), self.goal_cell)
+        start = self.grid.cell_of("vehicle", (self.believed.x_m, self.believed.y_m))
+        found = plan(self.grid.weight(), start, self.goal_cell)
         if found is None:
             self.plans.append(PlannedPath(time_s, np.zeros((0, 2)), float("inf")))
         else:
             cost = found.cost * self.settings.grid.cell_m
             self.plans.append(PlannedPath(time_s, self.grid.centre_m(found.cells), cost))
+
+    def _locate(self) -> tuple[Pose, Motion]:
+        """Return what GPS and compass say of the vehicle now."""
+        errors = self.settings.pose_errors
+        if errors.is_ideal:
+            return self.pose, self.at
+        seems = errors.displace(Trajectory.from_poses(self.times_ns[-1:], [self.pose]), self.mount)
+        (x_m, y_m, _), (ahead_x, ahead_y, _) = seems.position_m[0], rotation.rotate(seems.quaternion_xyzw[0], _AHEAD)
+        pose = Pose(seems.position_m[0], seems.quaternion_xyzw[0])
+        return pose, Motion(float(x_m), float(y_m), float(np.arctan2(ahead_y, ahead_x)))
 
     def _see(self) -> Log | None:
         """Fire the sweeps that ended within this step, each pulse from the pose of its own instant."""
@@ -359,6 +377,7 @@ class _Robot:
         # Only the last poses matter; a sweep may have begun some steps ago.
         n_poses = int(np.ceil(self.sensor.sweep_s / self.settings.step_s)) + 3
         recent = Trajectory.from_poses(self.times_ns[-n_poses:], self.poses[-n_poses:])
+        reported = self.settings.pose_errors.displace(recent, self.mount)
         while (self.next_sweep + 1) * self.sensor.sweep_s <= self.times_ns[-1] * 1e-9 + 1e-6:
             if self.next_sweep % self.settings.sweep_stride == 0:
                 sweeps.append(
@@ -371,6 +390,7 @@ class _Robot:
                         seed=self.seed,
                         noise=self.settings.noise,
                         mount=self.mount,
+                        reported=reported,
                     )
                 )
             self.next_sweep += 1

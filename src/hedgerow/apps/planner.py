@@ -5,8 +5,9 @@
 h_max, 100), which would be 100 or more everywhere; the text and Fig. 10 ("black corresponds to zero cost") want the
 smaller of the two, so c = min(100 h / h_max, 100), and 0 below the ground. A cell costs what its highest point costs. A
 cell without points costs nothing, as in Fig. 10: the unknown is driven into, and seen from nearer by. The paper says
-nothing of the vehicle's width. Here the cells within it of one that cannot be crossed (cost 100) cost 100 too, but stay
-open: a vehicle that stands there must be able to leave. Width 0 gives the paper's map.
+nothing of the vehicle's width, nor of cells that may not be entered. Here a cell of cost 100 is blocked, and the cells
+within the vehicle's width of it cost 100 too, but stay open: a vehicle that stands there must be able to leave.
+`PAPER_GRID` is the map that the paper tells of; `equation_8="max"` is the equation as it is printed.
 
 **Path.** A* on the grid (Hart, Nilsson and Raphael 1968). Moves go to the eight neighbours. A move costs its length in
 cells times the mean weight of the two cells, so a path costs the same in both directions. A diagonal move needs both
@@ -22,11 +23,11 @@ Equations: docs/models.md §29.
 """
 
 from heapq import heappop, heappush
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from hedgerow.base import arrays
 from hedgerow.base.parameters import NotNegative, Positive, StrictParameters
@@ -53,9 +54,24 @@ class GridSettings(StrictParameters):
     point around the cell (for slopes; a sensor that never sees the ground then sees no heights)."""
     window_m: Positive = 1.5
     """Radius within which the lowest point is searched, if heights are above the lowest."""
+    equation_8: Literal["min", "max"] = "min"
+    """Which of the two terms of equation (8) of Goodin 2018 is the cost. max is as printed: every cell that is seen
+    costs 100 or more."""
+    blocks: bool = True
+    """Whether cells of cost 100 are closed to the vehicle. False: they are expensive, but open."""
     keep_off_m: NotNegative = 1.5
     """Safety distance: cells nearer than this to an obstacle (cost 100) cost 100 too. Default: half the width of the
     vehicle, 0.9 m, and its deviation from the planned path in bends."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.equation_8 == "max" and self.blocks:
+            raise InputError("equation_8", "max makes every seen cell cost 100 or more; give blocks = false as well")
+        return self
+
+
+PAPER_GRID = GridSettings(blocks=False, keep_off_m=0.0)
+"""The map of Goodin 2018 §3.5.3: no cell is closed, and no distance is kept."""
 
 
 class CostGrid:
@@ -120,7 +136,10 @@ class CostGrid:
 
     def cost(self) -> NDArray[np.float64]:
         """Return (rows, columns) costs from 0 to 100 by equation (8) of Goodin 2018; 0 where nothing is known."""
-        return np.minimum(MAX_COST * np.nan_to_num(self.height_m()) / self.settings.max_height_m, MAX_COST)
+        cost = MAX_COST * np.nan_to_num(self.height_m()) / self.settings.max_height_m
+        if self.settings.equation_8 == "max":
+            return np.where(self.known, np.maximum(cost, MAX_COST), 0)
+        return np.minimum(cost, MAX_COST)
 
     def weight(self) -> NDArray[np.float64]:
         """Return (rows, columns) what a metre in the cell costs to drive: 1 plus its cost, inf if it is blocked."""
@@ -130,8 +149,9 @@ class CostGrid:
         blocked = cost >= MAX_COST
         if blocked.any() and self.settings.keep_off_m > 0:
             away_m = ndimage.distance_transform_edt(~blocked, sampling=self.settings.cell_m)
-            cost[away_m < self.settings.keep_off_m] = MAX_COST
-        return np.where(blocked, np.inf, 1 + cost)
+            near = away_m < self.settings.keep_off_m
+            cost[near] = np.maximum(cost[near], MAX_COST)
+        return np.where(blocked & self.settings.blocks, np.inf, 1 + cost)
 
     def cell_of(self, name: str, point_m: ArrayLike) -> Cell:
         """Return row and column of a (2,) point [m].

@@ -214,13 +214,22 @@ def require_place(path: str | Path, *, folder: bool = False) -> None:
         (work / target.name).touch()  # permissions alone do not tell: disks are full or read-only, and root is root
 
 
-def make_folder(path: str | Path) -> None:
-    """Make a folder, and those above it, unless it is there.
+@contextmanager
+def output_folder(path: str | Path) -> Generator[None]:
+    """Make a folder, and those above it, unless it is there; those made here go again if the block leaves them empty.
 
     Raises:
         FileError: a file is in the way, or the system refuses.
     """
+    folder = Path(path).resolve()
+    made = [each for each in (folder, *folder.parents) if not each.exists()]
     try:
-        Path(path).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(f"{path}: cannot make this folder ({error.strerror or error})") from error
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise FileError(f"{path}: cannot make this folder ({error.strerror or error})") from error
+        yield
+    finally:
+        with suppress(OSError):  # it is not empty, or never was made
+            for each in made:
+                each.rmdir()

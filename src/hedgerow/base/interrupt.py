@@ -90,7 +90,14 @@ class InterruptGuard(AbstractContextManager["InterruptGuard"]):
             self._before = None
 
     def interrupt(self) -> None:
-        """Raise what the signal would have raised at once."""
+        """After the block, do what the signal would have done at once: raise, or ask a guarded block around this."""
+        around = getattr(signal.getsignal(signal.SIGINT), "__self__", None)
+        if isinstance(around, InterruptGuard):
+            around._interrupted(self._signal_number, None)
+        else:
+            self._raise()
+
+    def _raise(self) -> None:
         if self._signal_number != signal.SIGINT:
             raise Ended(self._signal_number)
         raise KeyboardInterrupt
@@ -98,13 +105,13 @@ class InterruptGuard(AbstractContextManager["InterruptGuard"]):
     def _interrupted(self, number: int, frame: FrameType | None) -> None:
         self._signal_number = number
         if self.asked:
-            self.interrupt()
+            self._raise()
         self.ask()
 
 
 @contextmanager
 def delay_interrupt() -> Generator[None]:
-    """Let Ctrl-C wait until the block ends. Raises KeyboardInterrupt then."""
+    """Let Ctrl-C wait until the block ends. Raises KeyboardInterrupt then, unless a guard around it lets it wait."""
     with InterruptGuard() as stop:
         yield
     if stop.asked:

@@ -82,6 +82,12 @@ def vegetation_of(labels: Iterable[Label]) -> frozenset[int]:
     return frozenset(label.number for label in labels if label.is_vegetation)
 
 
+def with_finer(numbers: Iterable[int], labels: Mapping[str, Label] = LABELS) -> frozenset[int]:
+    """Return these classes and all finer ones that fold into them: of vegetation (70) also grass, shrubs and leaves."""
+    named = frozenset(numbers)
+    return named | {label.number for label in labels.values() if label.semantic_kitti in named}
+
+
 def to_semantic_kitti(number: NDArray[np.uint16], labels: Mapping[str, Label] = LABELS) -> NDArray[np.uint16]:
     """Fold our finer classes into SemanticKITTI's.
 

@@ -16,6 +16,8 @@ from hedgerow.base.arguments import as_whole
 ENCODER, CONE_RADIUS, CONE_ANGLE, DROPOUT, VEGETATION, NOISE = 1, 2, 3, 4, 8, 16
 """Streams, one for each use; VEGETATION takes the one after it as well, and return r of a pulse takes the noise streams
 NOISE + 2 r and NOISE + 2 r + 1."""
+POSE = 1000
+"""Streams of errors of the pose, two for each of six; they are keyed by ticks of time instead of pulses."""
 
 _GOLDEN = 0x9E3779B97F4A7C15
 _WORD = 0xFFFFFFFFFFFFFFFF

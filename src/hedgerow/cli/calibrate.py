@@ -2,16 +2,17 @@
 """hedgerow calibrate: measures the settings of a physical model on a log."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
 from hedgerow.cli.app import app, out, print_table
-from hedgerow.cli.options import Output, Seed
+from hedgerow.cli.options import Output
 
 if TYPE_CHECKING:
     from hedgerow.io.source import LogSource
     from hedgerow.models.vegetation_calibration import Calibration
+    from hedgerow.sensor import Sensor
     from hedgerow.world import World
 
 calibrate = App(name="calibrate", help="Measure the settings of a physical model on a log.")
@@ -28,10 +29,11 @@ def vegetation(
     box: Annotated[Box | None, Parameter(negative=())] = None,
     label: Annotated[list[int] | None, Parameter(negative=())] = None,
     scene: str | None = None,
+    sensor: str | None = None,
     simulated: Path | None = None,
     output: Output | None = None,
     window_deg: float = 1.0,
-    seed: Seed = 0,
+    seed: Annotated[int | None, Parameter(negative=())] = None,
 ) -> None:
     """Measure how far vegetation scatters the ranges of a log, for the vegetation response (Mattes 2021 §3.1).
 
@@ -45,21 +47,26 @@ def vegetation(
     box
         vegetation is what lies in this box: x0 y0 z0 x1 y1 z1, map frame [m]
     label
-        vegetation is what has this label; may be given several times, and together with a box
+        vegetation is what has this label, or a finer one that folds into it (70: grass, shrubs, leaves); may be given
+        several times, and together with a box
     scene
-        at what the log's beams are fired: a learned world, a shipped scene or a scene file
+        at what the log's beams are fired, as the log was made: a learned world, a shipped scene or a scene file
+    sensor
+        what fires at the scene, a name of the catalogue or a TOML file; default: what the log names
     simulated
         a simulated log of such a scene, instead of the scene itself
     output
         write the settings to this TOML file
     window_deg
         neighbours on a ring are at most this far off
+    seed
+        seed for firing; default: that of the log, or 0
     """
     from math import radians
 
-    from hedgerow.base.progress import progress_bar, step_bar
+    from hedgerow.base.progress import progress_bar
     from hedgerow.errors import InputError
-    from hedgerow.inputs import open_log, open_place
+    from hedgerow.inputs import open_log, open_sensor
     from hedgerow.models.vegetation_calibration import Selection
     from hedgerow.models.vegetation_calibration import calibrate as measure
     from hedgerow.sensor import Sensor
@@ -70,13 +77,12 @@ def vegetation(
         raise InputError("--box, --label", "give one, to say which returns are vegetation")
     selection = Selection(box, tuple(label or ()))
     recording = open_log(log, "calibrate")
+    lidar = Sensor.of(recording) if sensor is None else open_sensor(sensor)
     other: LogSource | World | None = None
     if simulated is not None:
         other = open_log(simulated, "calibrate")
     elif scene is not None:
-        sensor = Sensor.of(recording)  # its wavelength, and the shape of its pulses
-        with step_bar() as steps:
-            other = open_place(scene, "calibrate").open(sensor, progress=steps).world
+        other = _open_world(scene, recording, lidar)
     with progress_bar("measuring", recording.n_beams) as progress:
         found = measure(
             recording,
@@ -84,6 +90,7 @@ def vegetation(
             simulated=other,
             window_rad=radians(window_deg),
             seed=seed,
+            sensor=lidar,
             progress=progress,
         )
     print_table(("", "returns", "mean [m]", "variance [m²]", "without the neighbours' [m²]"), _rows(found))
@@ -93,6 +100,28 @@ def vegetation(
     if output is not None:
         found.save(output, source=str(log))
         out.print(f"wrote {output}, for returns labelled {', '.join(map(str, found.settings().labels))}")
+
+
+def _open_world(scene: str, recording: "LogSource", lidar: "Sensor | None") -> "World":
+    """Open what to fire at; a scene that the log was fired at, as it was then."""
+    from hedgerow.base.progress import step_bar
+    from hedgerow.errors import InputError
+    from hedgerow.inputs import open_place
+    from hedgerow.pulse.receiver import BeamSettings
+
+    place = open_place(scene, "calibrate")
+    if place.plan is None:
+        return place.open().world
+    if lidar is None:
+        said = "the log does not say its sensor, whose pulses are fired at the scene; for example --sensor hdl-64e"
+        raise InputError("--sensor", said)
+    made_in: dict[str, Any] = recording.metadata.get("world") or {}
+    if made_in.get("scene") == scene:
+        place = open_place(scene, "calibrate", made_in.get("set"), made_in.get("seed"))
+    beam = made_in.get("beam")
+    settings = None if beam is None else BeamSettings.parse_from(beam, "the log", "world.beam")
+    with step_bar() as steps:
+        return place.open(lidar, settings=settings, progress=steps).world
 
 
 def _rows(found: "Calibration") -> list[list[str]]:

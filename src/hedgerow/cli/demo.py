@@ -42,18 +42,24 @@ def demo(
     sweeps
         how many of each drive; fewer are quicker
     """
-    import hedgerow as hr
-    from hedgerow.base.atomic import make_folder, require_place
-    from hedgerow.base.progress import step_bar
+    from hedgerow.base.atomic import output_folder, require_place
     from hedgerow.errors import InputError
-    from hedgerow.sensor import Sensor
 
     if sweeps < 2:
         raise InputError(f"--sweeps {sweeps}", "expected 2 or more")
-    make_folder(folder)
-    require_place(folder / "report.html")
+    with output_folder(folder):
+        require_place(folder / "report.html")
+        _tell_story(folder, sweeps, seed, parse_settings(settings))
+
+
+def _tell_story(folder: Path, sweeps: int, seed: int, settings: dict[str, Any]) -> None:
+    """Build, record, learn, compare."""
+    import hedgerow as hr
+    from hedgerow.base.progress import step_bar
+    from hedgerow.sensor import Sensor
+
     sensor = Sensor.named("hdl-64e")
-    site = _build(sensor, parse_settings(settings), folder / "trail.png")
+    site = _build(sensor, settings, folder / "trail.png")
     with _step("an HDL-64E drives along it twice, the second time 0.6 m beside the first; nine rays per pulse"):
         first = _record(site, sensor, "first", folder, sweeps, seed)
         second = _record(site, sensor, "second", folder, sweeps, seed + 1)

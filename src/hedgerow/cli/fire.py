@@ -7,27 +7,30 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.cli.app import app, out
 from hedgerow.cli.options import (
+    NOMINAL,
     Anyway,
     Flag,
     Noise,
     Output,
+    PoseErrorTexts,
+    PulseOptions,
     RateHz,
-    ReturnMode,
     SceneName,
     SceneSeed,
     SceneSettings,
     Seed,
     SensorName,
-    SubRays,
     WriteAs,
     amounts,
-    parse_beam_settings,
+    parse_pose_errors,
     parse_settings,
 )
 from hedgerow.cli.server_options import AllowOrigin, Token, make_address
 
 if TYPE_CHECKING:
     from hedgerow.log import Log
+    from hedgerow.sensor import Sensor
+    from hedgerow.sensor.pose_errors import PoseErrors
     from hedgerow.simulate import Simulation
 
 
@@ -44,9 +47,10 @@ def fire(
     start_s: float = 0.0,
     rate_hz: RateHz = None,
     pose_rate_hz: float | None = None,
-    sub_rays: SubRays = None,
-    mode: ReturnMode = None,
+    pulses: PulseOptions = NOMINAL,
     noise: Noise = None,
+    sway_deg: float = 0.0,
+    pose_errors: PoseErrorTexts = None,
     response: Path | None = None,
     seed: Seed = 0,
     scene_seed: SceneSeed = None,
@@ -75,6 +79,9 @@ def fire(
         when to start, in seconds after the trajectory's first pose
     pose_rate_hz
         for KITTI poses, which carry no times: poses per second
+    sway_deg
+        sway the vehicle on its way: standard deviation of roll and pitch, which change from sweep to sweep, as in
+        Browning 2012 Fig. 20; the log knows these
     response
         vegetation response: a TOML file of hedgerow calibrate vegetation, which scatters the ranges on vegetation as
         in Mattes 2021
@@ -102,20 +109,24 @@ def fire(
     if live:
         address.require_free()
     scatter = None if response is None else VegetationSettings.load(response)
+    aim, errors = pulses.aim(seed), parse_pose_errors(pose_errors, seed)
     place = open_place(scene, "fire", changes, scene_seed)
     lidar = place.sensor(sensor, rate_hz)
     chosen = place.choose_trajectory(trajectory, pose_rate_hz)
-    beam = parse_beam_settings(place, sub_rays, mode)
+    sway = _sway(sway_deg, lidar, seed)
+    beam = pulses.beam_settings_for(place, lidar)
     with step_bar() as progress:
         world, trajectories, summary = place.open(lidar, settings=beam, progress=progress)
     simulation = simulate(
         world.with_vegetation(scatter),
         lidar,
-        trajectories[chosen] if isinstance(chosen, str) else chosen,
+        sway.displace(trajectories[chosen] if isinstance(chosen, str) else chosen),
         seed=seed,
         sweeps=None if loop else sweeps,
         start_s=start_s,
         noise=noise,
+        aim=aim,
+        pose_errors=errors,
         anyway=anyway,
     )
     out.print(summary)
@@ -138,6 +149,15 @@ def fire(
         title = f"{lidar.name} in {place.name}, sweep {shown.beams.sweep[0]}"
         draw_sweep(shown, picture, title, half_m=_reach_m(shown))
         out.print(f"drew {picture}")
+
+
+def _sway(sigma_deg: float, sensor: "Sensor", seed: int) -> "PoseErrors":
+    """Return the true motion of a vehicle on rough ground: tilts that last about a sweep."""
+    from hedgerow.sensor.pose_errors import PoseErrors
+
+    # A seed of its own, or the errors of the reported pose would be the same.
+    values = {"tilt_sigma_deg": sigma_deg, "tilt_correlation_s": max(sensor.sweep_s, 0.01), "seed": seed ^ 1}
+    return PoseErrors.parse(values, "--sway-deg")
 
 
 def _split(settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -188,7 +208,7 @@ def _write_log(simulation: "Simulation", output: Path, write_as: str | None, wri
     middle: Log | None = None
     start = time.perf_counter()
     with (
-        open_sink(output, format=write_as, trajectory=simulation.trajectory, **writing) as sink,
+        open_sink(output, format=write_as, trajectory=simulation.reported, **writing) as sink,
         progress_bar("firing", n) as progress,
     ):
         for number, log in enumerate(counted(simulation, progress, one)):

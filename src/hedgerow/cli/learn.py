@@ -15,6 +15,7 @@ def learn(
     *,
     output: Output,
     model: str = "hybrid",
+    preset: str | None = None,
     budget: int | None = None,
     settings: Settings = None,
 ) -> None:
@@ -28,6 +29,8 @@ def learn(
         the folder to write, by custom NAME.world
     model
         name of a model, for example hybrid, topdown or refined; hedgerow models lists all and says when to use which
+    preset
+        values of a paper in place of the defaults, for example browning-2012; hedgerow models lists them
     budget
         maximum number of elements of a refined world; default: as many as its start has
     settings
@@ -43,7 +46,7 @@ def learn(
     start = time.perf_counter()
     parameters = parse_settings(settings) | ({} if budget is None else {"budget": budget})
     with step_bar() as progress:
-        learned = hr.learn(log, model, progress=progress, **parameters)
+        learned = hr.learn(log, model, preset=preset, progress=progress, **parameters)
         learned.save(output)
     size, took_s = learned.size(), time.perf_counter() - start
     elements = ", ".join(f"{n:,} {name}" for name, n in size.tables.items())

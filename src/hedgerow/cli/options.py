@@ -6,6 +6,7 @@ A type with a help text means the same everywhere. Where verbs differ, the text 
 
 import shlex
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from hedgerow.io.source import LogSource
     from hedgerow.metrics import Comparison
     from hedgerow.pulse.receiver import BeamSettings
+    from hedgerow.sensor import Sensor
+    from hedgerow.sensor.drive import Aim
+    from hedgerow.sensor.pose_errors import PoseErrors
     from hedgerow.world import World
 
 Flag = Annotated[bool, Parameter(negative=())]
@@ -43,13 +47,6 @@ SensorName = Annotated[
     Parameter(help="a name of the catalogue, for example hdl-64e, or a TOML file; default: the scene's"),
 ]
 RateHz = Annotated[float | None, Parameter(help="turns of the sensor per second; default: its usual rate")]
-SubRays = Annotated[int | None, Parameter(help="rays for each pulse of a scene, 1 to 81; default: 9")]
-ReturnMode = Annotated[
-    str | None,
-    Parameter(
-        help="first, strongest, last, strongest+last, all or waveform, for scenes; default: the sensor's return mode"
-    ),
-]
 Noise = Annotated[
     bool | None,
     Parameter(
@@ -82,10 +79,148 @@ Simulated = Annotated[
     ),
 ]
 Json = Annotated[Path | None, Parameter(help="also write every number to this file")]
+DUAL = "strongest+last"
 
 
-def parse_settings(texts: list[str] | None) -> dict[str, Any]:
-    """Read the NAME=VALUE texts of `--set`; a value is JSON or else a word.
+@Parameter(name="*")
+@dataclass(frozen=True)
+class PulseOptions:
+    """How pulses are aimed, sampled and received: the same options for all verbs that fire a sensor."""
+
+    sub_rays: Annotated[int | None, Parameter(help="rays for each pulse of a scene, 1 to 81; default: 9")] = None
+    sampling: Annotated[
+        str | None,
+        Parameter(
+            help="where in the spot these rays lie, for scenes: fixed, stratified (drawn anew for each pulse) or paper "
+            "(the circle of Goodin 2018); default: fixed"
+        ),
+    ] = None
+    mode: Annotated[
+        str | None,
+        Parameter(
+            help="first, strongest, last, strongest+last, all or waveform, for scenes; default: the sensor's return "
+            "mode"
+        ),
+    ] = None
+    dual: Annotated[
+        bool, Parameter(negative=(), help=f"short for --mode {DUAL}, of sensors that have it, for scenes")
+    ] = False
+    cutoff_m: Annotated[
+        float | None,
+        Parameter(help="range interval within which light is one return, for scenes; default: the sensor's"),
+    ] = None
+    encoder: Annotated[
+        str,
+        Parameter(
+            help="where the rotor stands: exact, rounded to its encoder's counts, or uniform within a count; the log "
+            "reports the nominal angle"
+        ),
+    ] = "exact"
+    cone: Annotated[
+        bool,
+        Parameter(
+            negative=(), help="draw the axis of each pulse from the beam's truncated cone; the log reports the nominal"
+        ),
+    ] = False
+
+    def beam_settings(self) -> "BeamSettings | None":
+        """Return how pulses are sampled and received; None if nothing is said of it.
+
+        Raises:
+            InputError: a value is wrong.
+        """
+        from hedgerow.errors import InputError
+        from hedgerow.pulse.receiver import BeamSettings
+
+        if self.dual and self.mode not in (None, DUAL):
+            raise InputError("--dual", f"is --mode {DUAL}; leave out --mode {self.mode}")
+        values = {
+            "sub_rays": self.sub_rays,
+            "sampling": self.sampling,
+            "mode": DUAL if self.dual else self.mode,
+            "cutoff_m": self.cutoff_m,
+        }
+        given = {name: value for name, value in values.items() if value is not None}
+        return BeamSettings.parse(given, "a beam") if given else None
+
+    def beam_settings_for(self, place: "Place", sensor: "Sensor") -> "BeamSettings | None":
+        """Return them for one place and one sensor.
+
+        Raises:
+            InputError: a value is wrong, the sensor has no dual mode, or the place is a learned world, whose elements
+                hold the width of the beam.
+        """
+        from hedgerow.errors import InputError
+        from hedgerow.pulse.receiver import resolve_pulse
+
+        settings = self.beam_settings()
+        if settings is not None and place.plan is None:
+            said = f"only for scenes, and {place.given} is a learned world"
+            raise InputError("--sub-rays, --sampling, --mode, --dual, --cutoff-m", said)
+        self.require_dual(sensor)
+        if settings is not None:
+            resolve_pulse(settings, sensor)  # before the scene is built
+        return settings
+
+    def require_dual(self, sensor: "Sensor") -> None:
+        """Raise InputError if dual returns are asked for of a sensor that gives none."""
+        from hedgerow.errors import InputError
+
+        modes = sensor.config.signal.modes
+        if self.dual and DUAL not in modes:
+            said = f"{sensor.name} has no dual returns (its modes: {', '.join(modes)}); --mode {DUAL} gives them anyway"
+            raise InputError("--dual", said)
+
+    def aim(self, seed: int) -> "Aim | None":
+        """Return how pulses differ from the scan pattern; None if they do not.
+
+        Raises:
+            InputError: no such encoder.
+        """
+        from hedgerow.sensor.drive import Aim
+
+        aim = Aim(self.encoder, self.cone, seed)  # pyright: ignore[reportArgumentType] - it checks the name itself
+        return None if aim.is_ideal else aim
+
+
+NOMINAL = PulseOptions()
+"""All as the sensor has it."""
+PoseErrorTexts = Annotated[
+    list[str] | None,
+    Parameter(
+        name="--pose-errors",
+        negative=(),
+        help="report poses with errors: browning-2012 (2 cm, 0.1 and 0.02 degrees), a .toml file, or NAME=VALUE of one "
+        "error, for example position_sigma_m=0.02; may be repeated; docs/models.md has the names",
+    ),
+]
+
+
+def parse_pose_errors(texts: list[str] | None, seed: int) -> "PoseErrors | None":
+    """Read `--pose-errors`: presets and files, and single values that are set in them, in turn.
+
+    Args:
+        texts: what was given.
+        seed: of the errors, unless one of the texts says another.
+
+    Raises:
+        InputError, FileError: no such preset or file, an unknown name, or a wrong value.
+    """
+    from hedgerow.sensor.pose_errors import PoseErrors
+
+    if not texts:
+        return None
+    values: dict[str, Any] = {"seed": seed}
+    for text in texts:
+        if "=" in text:
+            values |= parse_settings([text], "--pose-errors")
+        else:
+            values |= PoseErrors.open(text).model_dump(exclude_unset=True)
+    return PoseErrors.parse(values, "--pose-errors")
+
+
+def parse_settings(texts: list[str] | None, option: str = "--set") -> dict[str, Any]:
+    """Read the NAME=VALUE texts of `--set`, or of another option; a value is JSON or else a word.
 
     Raises:
         InputError: a text has no name or no value.
@@ -98,30 +233,14 @@ def parse_settings(texts: list[str] | None) -> dict[str, Any]:
     for text in texts or []:
         name, sign, value = text.partition("=")
         if not sign or not name:
-            raise InputError(f"--set {text}", "expected NAME=VALUE")
+            raise InputError(f"{option} {text}", "expected NAME=VALUE")
         try:
             settings[name] = json.loads(value)
         except json.JSONDecodeError:
             settings[name] = value  # a word
         except (ValueError, RecursionError):
-            raise InputError(f"--set {name}", "has too many digits, or lists too deep inside each other") from None
+            raise InputError(f"{option} {name}", "has too many digits, or lists too deep inside each other") from None
     return settings
-
-
-def parse_beam_settings(place: "Place", sub_rays: int | None, mode: str | None) -> "BeamSettings | None":
-    """Check how pulses are sampled and received; only scenes can be told.
-
-    Raises:
-        InputError: a value is wrong, or the place is a learned world, whose elements hold the width of the beam.
-    """
-    from hedgerow.errors import InputError
-    from hedgerow.pulse.receiver import BeamSettings
-
-    values = {"sub_rays": sub_rays, "mode": mode}
-    given = {name: value for name, value in values.items() if value is not None}
-    if given and place.plan is None:
-        raise InputError("--sub-rays, --mode", f"only for scenes, and {place.given} is a learned world")
-    return BeamSettings.parse(given, "a beam") if given else None
 
 
 def amounts(n_beams: int, n_returns: int, n_misses: int) -> str:

@@ -2,9 +2,13 @@
 """hedgerow reproduce: repeats an experiment of the papers."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hedgerow.cli.app import app, out, print_table
 from hedgerow.cli.options import Folder, Seed
+
+if TYPE_CHECKING:
+    from hedgerow.reproduce.experiment import Outcome
 
 
 @app.command(usage="Usage: hedgerow reproduce [OPTIONS] [NAME]")
@@ -15,6 +19,7 @@ def reproduce(
     folder: Folder = Path("out"),
     size: int | None = None,
     seed: Seed = 1,
+    data: Path | None = None,
 ) -> None:
     """Repeat an experiment of the papers and print its table beside theirs; without a name, list them.
 
@@ -26,8 +31,10 @@ def reproduce(
         where to write the tables (NAME.md) and pictures; made if it does not exist
     size
         how many sweeps (mobile), measurements per direction (static) or the like; default: as the paper, scaled
+    data
+        folder with recordings, for experiments on real logs
     """
-    from hedgerow.base.atomic import atomic_file, make_folder
+    from hedgerow.base.atomic import output_folder, require_place
     from hedgerow.errors import InputError
     from hedgerow.reproduce.experiment import EXPERIMENTS, find_experiment
 
@@ -39,14 +46,21 @@ def reproduce(
     if size is not None and size < 1:
         raise InputError(f"--size {size}", "expected 1 or more")
     experiment = find_experiment(name)
-    make_folder(folder)
-    outcome = experiment.run(folder, size, seed, out.print)
+    with output_folder(folder):
+        require_place(folder / f"{name}.md")
+        outcome = experiment.run(folder, size, seed, out.print, data)
+        _tell(outcome, folder / f"{name}.md")
+
+
+def _tell(outcome: "Outcome", path: Path) -> None:
+    """Print the tables and write them."""
+    from hedgerow.base.atomic import atomic_file
+
     for table in outcome.tables:
         out.print(f"\n{table.title}; * is the best of a row")
         print_table(*table.to_text())
     if outcome.text:
         out.print(f"\n{outcome.text}")
-    path = folder / f"{name}.md"
     with atomic_file(path) as temporary:
         temporary.write_text(outcome.to_markdown() + "\n", encoding="utf-8")
     for written in (*outcome.pictures, path):

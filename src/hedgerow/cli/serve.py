@@ -5,15 +5,14 @@ from typing import TYPE_CHECKING
 
 from hedgerow.cli.app import app, out
 from hedgerow.cli.options import (
+    NOMINAL,
     Noise,
+    PulseOptions,
     RateHz,
-    ReturnMode,
     SceneName,
     SceneSeed,
     SceneSettings,
     SensorName,
-    SubRays,
-    parse_beam_settings,
     parse_settings,
 )
 from hedgerow.cli.server_options import AllowOrigin, Token, make_address
@@ -35,8 +34,7 @@ def serve(
     token: Token = None,
     allow_origin: AllowOrigin = None,
     rate_hz: RateHz = None,
-    sub_rays: SubRays = None,
-    mode: ReturnMode = None,
+    pulses: PulseOptions = NOMINAL,
     noise: Noise = None,
     max_waiting: int = 8,
     scene_seed: SceneSeed = None,
@@ -61,15 +59,16 @@ def serve(
     address = make_address(host, port, token, allow_origin)
     address.require_free()  # before the scene is built
     require_room(max_waiting)
+    aim = pulses.aim(seed=0)
     place = open_place(scene, "serve", parse_settings(settings), scene_seed)
     lidar = place.sensor(sensor, rate_hz)
-    beam = parse_beam_settings(place, sub_rays, mode)
+    beam = pulses.beam_settings_for(place, lidar)
     with step_bar() as progress:
         world, _, summary = place.open(lidar, settings=beam, progress=progress)
     out.print(summary)
     with (
         InterruptGuard() as stop,
-        SweepServer(world, lidar, address, noise=noise, max_waiting=max_waiting, say=out.print) as server,
+        SweepServer(world, lidar, address, noise=noise, aim=aim, max_waiting=max_waiting, say=out.print) as server,
     ):
         out.print(f"serving {scene} seen by {lidar.name} at {server.url}: poses in on /pose, sweeps out on /points")
         said = 0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from hedgerow.cli.app import app, out
-from hedgerow.cli.options import Flag, Seed, Settings, parse_settings
+from hedgerow.cli.options import NOMINAL, Flag, PulseOptions, Seed, Settings, parse_settings
 from hedgerow.cli.server_options import AllowOrigin, Token, token_of_environment
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def view(
     points: int = 2_000_000,
     points_moving: int = 250_000,
     side_by_side: Flag = False,
+    pulses: PulseOptions = NOMINAL,
     seed: Seed = 0,
     settings: Settings = None,
 ) -> None:
@@ -77,12 +78,14 @@ def view(
     choice = Choice(accumulate=accumulate, point_limit=points, moving_points=points_moving)
     choice.spacing_m = SPACING_M if side_by_side else 0.0
     quantity, options = _checked(choice, colour), parse_settings(settings)
+    beam, aim = pulses.beam_settings(), pulses.aim(seed)
+    _require_dual(paths, pulses)
     token = token or token_of_environment()
     # A taken port is told before anything slow.
     server = WebServer(host, port, token=token, allow_origins=allow_origin or (), say=out.print)
     try:
         with step_bar() as progress:
-            session = open_session(paths, seed, progress, options)
+            session = open_session(paths, seed, progress, options, settings=beam, aim=aim)
         choice.quantity = quantity or ("layer" if session.comparable else "height")
         choice.position = 0 if sweep is None else _position(session, sweep)
         from hedgerow.view.web.viewer import Viewer
@@ -128,6 +131,15 @@ def _checked(choice: "Choice", colour: str | None) -> "Quantity | None":
     if choice.moving_points < 0:
         raise InputError(f"--points-moving {choice.moving_points}", "expected 0 (all) or more")
     return None if colour is None else names[colour]
+
+
+def _require_dual(paths: list[Path], pulses: PulseOptions) -> None:
+    """Raise InputError if dual returns are asked for of a scene's own sensor that gives none."""
+    from hedgerow.inputs import kind_of, open_place
+
+    scenes = [path for path in paths if pulses.dual and kind_of(path) == "scene"]
+    for path in scenes:
+        pulses.require_dual(open_place(path, "view").sensor(None))
 
 
 def _position(session: "Session", sweep: int) -> int:

@@ -109,6 +109,9 @@ def _describe_log(path: Path) -> dict[str, str]:
     }
 
 
+_ERRORS = ("_sigma_m", "_sigma_deg", "_offset_m", "_rpy_deg")
+
+
 def _origin_lines(metadata: dict[str, Any]) -> dict[str, str]:
     """Say what a simulated log was fired at and how; takes these entries out of the metadata."""
     lines: dict[str, str] = {}
@@ -124,6 +127,9 @@ def _origin_lines(metadata: dict[str, Any]) -> dict[str, str]:
         lines["Seed"] = one_line(str(metadata.pop("seed")))
     if "noise" in metadata:
         lines["Sensor noise"] = "added" if metadata.pop("noise") else "not added"
+    if isinstance(errors := metadata.pop("pose_errors", None), dict):
+        wrong = [f"{name} {value}" for name, value in cast("dict[str, Any]", errors).items() if name.endswith(_ERRORS)]
+        lines["Pose errors"] = one_line(", ".join(wrong))
     for key in ("hedgerow", "sensor", "aim", "mount"):  # for programs; log.metadata has them
         metadata.pop(key, None)
     return lines

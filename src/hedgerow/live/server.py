@@ -12,7 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 
 from hedgerow.errors import HedgerowError, InputError
@@ -22,6 +22,7 @@ from hedgerow.live.publisher import POSES, Address, Publisher, encode_cloud, enc
 from hedgerow.live.request import read_id, read_request
 from hedgerow.live.session import ClientMessage
 from hedgerow.sensor import Sensor
+from hedgerow.sensor.drive import Aim
 from hedgerow.simulate import fire_sweep
 from hedgerow.world import World
 
@@ -51,6 +52,7 @@ class SweepServer(AbstractContextManager["SweepServer"]):
         address: Address | None = None,
         *,
         noise: bool | None = None,
+        aim: Aim | None = None,
         max_waiting: int = MAX_WAITING,
         say: Callable[[str], object] | None = None,
     ) -> None:
@@ -61,6 +63,7 @@ class SweepServer(AbstractContextManager["SweepServer"]):
             sensor: what fires.
             address: where to listen. Default: this machine alone, port 8765.
             noise: whether to add the sensor's own noise. Default: not to a learned world, which has it.
+            aim: how the true pulses differ from the scan pattern; its seed is that of each request.
             max_waiting: poses of one client that may wait; when one more comes, its oldest is dropped with a message.
             say: takes a line when a web page is refused. Default: nobody.
 
@@ -69,7 +72,8 @@ class SweepServer(AbstractContextManager["SweepServer"]):
             InputError: max_waiting below 1.
         """
         require_room(max_waiting)
-        self._world, self._sensor, self._noise, self._max_waiting = world, sensor, noise, max_waiting
+        self._world, self._sensor, self._noise, self._aim = world, sensor, noise, aim
+        self._max_waiting = max_waiting
         self._inbox = FairInbox[_Waiting](max_waiting)
         self._last_log_ns = 0
         self._lock = threading.Lock()
@@ -126,7 +130,10 @@ class SweepServer(AbstractContextManager["SweepServer"]):
         number = self.n_answered if request.number is None else request.number
         trajectory = request.trajectory(stamp_ns, sensor.sweep_s)
         start_s = time.perf_counter()
-        log = fire_sweep(self._world, sensor, trajectory, number, stamp_ns, seed=request.seed, noise=self._noise)
+        aim = None if self._aim is None else replace(self._aim, seed=request.seed)
+        log = fire_sweep(
+            self._world, sensor, trajectory, number, stamp_ns, seed=request.seed, noise=self._noise, aim=aim
+        )
         fire_s = time.perf_counter() - start_s
         points = make_points(sensor, log, stamp_ns, misses=request.misses)
         cloud = encode_cloud(points, stamp_ns, dense=not request.misses)

@@ -144,13 +144,14 @@ def stream_drive(
     numbers = range(len(simulation)) if not loop else count() if n_sweeps is None else range(n_sweeps)
     with ExitStack() as stack:
         publisher = stack.enter_context(Publisher(address or Address(), f"hedgerow: {sensor.name}", say=say))
+        # Before the sink, so that it holds until the record is closed.
+        stop = stack.enter_context(InterruptGuard())
         sink = None
         if output is not None:
             # The times of a second round lie past the trajectory; there the beams have to do.
             sink = stack.enter_context(
-                open_sink(output, format=write_as, trajectory=None if loop else simulation.trajectory)
+                open_sink(output, format=write_as, trajectory=None if loop else simulation.reported)
             )
-        stop = stack.enter_context(InterruptGuard())
         say(f"streaming at {publisher.url}; Ctrl-C ends it")
         log: Log | None = None
         pacer = Pacer(sensor.sweep_s, sleep=stop.wait)
@@ -177,7 +178,7 @@ def _send(publisher: Publisher, simulation: Simulation, log: Log, delay_ns: int,
     """Send a sweep; of a later round, its stamps are `delay_ns` after the times of the trajectory."""
     stamp_ns = int(log.beams.time_ns[0])
     cloud = encode_cloud(make_points(simulation.sensor, log, stamp_ns), stamp_ns)
-    transform = encode_transform(simulation.trajectory.pose_at(stamp_ns - delay_ns), stamp_ns)
+    transform = encode_transform(simulation.reported.pose_at(stamp_ns - delay_ns), stamp_ns)
     pacer.wait()
     publisher.send_sweep(cloud, transform, log_time_ns=time.time_ns(), sensor_time_ns=stamp_ns)
     pacer.sent()

@@ -15,8 +15,8 @@ than the side: the scores say which side was used.
 Equations: docs/models.md §25.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Self
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +72,11 @@ SWEEP_METRICS = {
 }
 
 FIRST_VOXEL_M = 0.01
+_N_SHARES = 16
+_BLOCK = 100_000
+
+_Part = tuple[NDArray[np.float64], NDArray[np.int64]]
+"""(M, 3) points and (M,) numbers of points that they stand for."""
 
 
 class SweepDistance:
@@ -127,14 +132,12 @@ class ThinnedCloud:
     """Distinct points with counts, one per voxel if there are too many."""
 
     def __init__(self, max_points: int) -> None:
-        """Start with nothing; keep at most `max_points` distinct points."""
+        """Start with nothing; keep at most `max_points` distinct points, and a quarter more until they are thinned."""
         self.max_points = max_points
         self.level = 0
         """0: every distinct point is kept; k: voxels of 2^(k-1) cm."""
-        self._points_m: NDArray[np.float64] = np.zeros((0, 3))
-        self._counts: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-        self._waiting: list[tuple[NDArray[np.float64], NDArray[np.int64]]] = []
-        self._n_waiting = 0
+        self._parts: list[_Part] = []
+        self._n_waiting = 0  # points of the last parts, which are not thinned yet
 
     @property
     def voxel_m(self) -> float:
@@ -143,39 +146,39 @@ class ThinnedCloud:
 
     def add(self, points_m: NDArray[np.float64]) -> None:
         """Add (M, 3) points, map frame."""
-        self._wait(points_m, np.ones(len(points_m), dtype=np.int64))
+        self._wait(points_m, np.broadcast_to(np.int64(1), len(points_m)))
 
     def merge(self, other: Self) -> None:
         """Add the points of another cloud."""
         self.thin_to(other.level)
         self._wait(*other.points())
 
-    def points(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    def points(self) -> _Part:
         """Return the (K, 3) kept points and the (K,) numbers of points that they stand for."""
         self._settle()
-        return self._points_m, self._counts
+        if len(self._parts) != 1:
+            self._parts = [_join(self._parts)]
+        return self._parts[0]
 
     def thin_to(self, level: int) -> None:
         """Thin at least to a level."""
         if level > self.level:
             self._settle()
             self.level = level
-            self._points_m, self._counts = _one_per_voxel(self._points_m, self._counts, self.voxel_m)
+            _keep_one_per_voxel(self._parts, self.voxel_m)
 
     def _wait(self, points_m: NDArray[np.float64], counts: NDArray[np.int64]) -> None:
-        self._waiting.append((points_m, counts))
+        self._parts.append((points_m, counts))
         self._n_waiting += len(points_m)
-        if self._n_waiting > self.max_points // 2:
+        if self._n_waiting > self.max_points // 4:
             self._settle()
 
     def _settle(self) -> None:
-        if not self._waiting:
+        if not self._n_waiting:
             return
-        points_m = np.concatenate([self._points_m, *(points for points, _ in self._waiting)])
-        counts = np.concatenate([self._counts, *(counts for _, counts in self._waiting)])
-        self._waiting, self._n_waiting = [], 0
-        self._points_m, self._counts = _one_per_voxel(points_m, counts, self.voxel_m)
-        while len(self._points_m) > self.max_points:
+        self._n_waiting = 0
+        _keep_one_per_voxel(self._parts, self.voxel_m)
+        while sum(len(points_m) for points_m, _ in self._parts) > self.max_points:
             self.thin_to(self.level + 1)
 
 
@@ -202,9 +205,12 @@ class CloudDistances:
     def values(self) -> dict[str, dict[str, Value]]:
         """Return the distances of each simulation, all clouds thinned alike [m]."""
         self._thin_alike()
-        points_m, _ = self.real.points()
-        nearest = Nearest(points_m, distinct=True) if len(points_m) else None
-        return {name: cloud_distances(self.real, cloud, nearest) for name, cloud in self.simulated.items()}
+        # One index at a time: with the clouds it is most of what is in memory here.
+        there_m = _mean_distances_m(self.real, self.simulated)
+        return {
+            name: _values(self.real, cloud, there_m[name], _mean_distances_m(cloud, {name: self.real})[name])
+            for name, cloud in self.simulated.items()
+        }
 
     def notes(self) -> dict[str, list[str]]:
         """Say how far the clouds were thinned."""
@@ -226,39 +232,78 @@ class CloudDistances:
             cloud.thin_to(level)
 
 
-def cloud_distances(real: ThinnedCloud, simulated: ThinnedCloud, nearest: Nearest | None = None) -> dict[str, Value]:
-    """Return the distance of two clouds [m], the worse way (Browning 2012) and the average (Tallavajhula 2018).
+def _mean_distances_m(indexed: ThinnedCloud, clouds: Mapping[str, ThinnedCloud]) -> dict[str, float | None]:
+    """Return the mean distance of each cloud's points to the nearest of one cloud; None where there are no points."""
+    points_m, _ = indexed.points()
+    nearest = Nearest(points_m, distinct=True) if len(points_m) else None
+    result: dict[str, float | None] = {}
+    for name, cloud in clouds.items():
+        asked_m, counts = cloud.points()
+        has_distance = nearest is not None and len(asked_m)
+        result[name] = float(np.average(nearest.distance_m(asked_m), weights=counts)) if has_distance else None
+    return result
 
-    Args:
-        real, simulated: thinned to one level.
-        nearest: index of the real points, if it is there already.
-    """
-    (real_m, real_counts), (simulated_m, simulated_counts) = real.points(), simulated.points()
-    n = int(real_counts.sum() + simulated_counts.sum())
-    if len(real_m) == 0 or len(simulated_m) == 0:
+
+def _values(
+    real: ThinnedCloud, simulated: ThinnedCloud, there_m: float | None, back_m: float | None
+) -> dict[str, Value]:
+    """Return the worse of the two ways (Browning 2012) and their average (Tallavajhula 2018) [m]."""
+    n = int(real.points()[1].sum() + simulated.points()[1].sum())
+    if there_m is None or back_m is None:
         return {"cloud_distance_m": Value(None, n), "cloud_distance_average_m": Value(None, n)}
-    there = np.average((nearest or Nearest(real_m, distinct=True)).distance_m(simulated_m), weights=simulated_counts)
-    back = np.average(Nearest(simulated_m, distinct=True).distance_m(real_m), weights=real_counts)
     return {
-        "cloud_distance_m": Value(float(max(there, back)), n),
-        "cloud_distance_average_m": Value(float(there + back) / 2, n),
+        "cloud_distance_m": Value(max(there_m, back_m), n),
+        "cloud_distance_average_m": Value((there_m + back_m) / 2, n),
     }
 
 
-def _one_per_voxel(
-    points_m: NDArray[np.float64], counts: NDArray[np.int64], voxel_m: float
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Keep the point of the smallest hash in each voxel and add up the counts; side 0 joins equal points only."""
-    if len(points_m) == 0:
-        return points_m, counts
-    rank = hash_points((points_m + 0.0).view(np.uint64))  # + 0.0: minus zero has other bits than zero
-    if voxel_m == 0:
-        voxel, order = rank, np.argsort(rank, kind="stable")
-    else:
-        voxel = hash_points(np.floor(points_m / voxel_m).astype(np.int64).view(np.uint64))
-        order = np.lexsort((rank, voxel))
-    ordered = voxel[order]
-    first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-    # Back in the order they came: neighbours in the scan are neighbours in space, which makes looking up fast.
-    place = np.argsort(order[first])
-    return points_m[order[first][place]], np.add.reduceat(counts[order], first)[place]
+def _keep_one_per_voxel(parts: list[_Part], voxel_m: float) -> None:
+    """Keep the point of the smallest hash in each voxel and add up the counts; side 0 joins equal points only.
+
+    Points stay in the order they came: neighbours in the scan are neighbours in space, which makes looking up fast.
+    """
+    counts = _add_up_counts(parts, voxel_m)
+    begin = 0
+    for k, (points_m, _) in enumerate(parts):  # each in its place: there is no room for all points twice
+        of_part = counts[begin : begin + len(points_m)]
+        begin += len(points_m)
+        parts[k] = points_m[of_part > 0], of_part[of_part > 0]
+
+
+def _join(parts: list[_Part]) -> _Part:
+    """Make one part of all; the list is emptied on the way, so that no points are in memory twice."""
+    n = sum(len(points_m) for points_m, _ in parts)
+    points_m, counts = np.empty((n, 3)), np.empty(n, dtype=np.int64)
+    end = n
+    while parts:
+        part_m, of_part = parts.pop()
+        points_m[end - len(part_m) : end], counts[end - len(part_m) : end] = part_m, of_part
+        end -= len(part_m)
+    return points_m, counts
+
+
+def _add_up_counts(parts: list[_Part], voxel_m: float) -> NDArray[np.int64]:
+    """Return for each point the number of points of its voxel if it has the smallest hash there, and otherwise 0."""
+    counts = np.concatenate([np.zeros(0, dtype=np.int64), *(counts for _, counts in parts)])
+    rank = _hash_each(parts, lambda points_m: points_m + 0.0)  # minus zero has other bits than zero
+    voxel = rank if voxel_m == 0 else _hash_each(parts, lambda points_m: np.floor(points_m / voxel_m).astype(np.int64))
+    share_of = voxel.astype(np.uint8) % _N_SHARES
+    for share in range(_N_SHARES):  # a share of the voxels at a time: sorting takes several times what is sorted
+        some = np.flatnonzero(share_of == share)
+        order = some[np.lexsort((rank[some], voxel[some]))]
+        ordered = voxel[order]
+        first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])[: len(order)])
+        sums = np.add.reduceat(counts[order], first) if len(order) else counts[order]
+        counts[some] = 0
+        counts[order[first]] = sums
+    return counts
+
+
+def _hash_each(parts: list[_Part], words: Callable[[NDArray[np.float64]], NDArray[Any]]) -> NDArray[np.uint64]:
+    """Hash three words for each point, of 64 bits, to (M,) numbers."""
+    hashed = np.empty(sum(len(points_m) for points_m, _ in parts), dtype=np.uint64)
+    begin = 0
+    for block in (points_m[k : k + _BLOCK] for points_m, _ in parts for k in range(0, len(points_m), _BLOCK)):
+        hashed[begin : begin + len(block)] = hash_points(words(block).view(np.uint64))
+        begin += len(block)
+    return hashed

@@ -5,7 +5,9 @@
     table = hr.compare(real, {"voxel": voxel, "hybrid": hybrid}).table()
 
 One run over the real log, sweep by sweep: every family of metrics (catalogue.py) adds each sweep to its sums, and gives
-its scores at the end. Memory holds one sweep, two thinned clouds and small histograms.
+its scores at the end. Memory holds one sweep, histograms, and the points of the real log and of every simulation: up
+to `max_cloud_points` of each (8 million, 256 MB), thinned beyond that. Thinning a cloud, or indexing it at the
+end, takes as much again. A lower `max_cloud_points` takes less, and thins more.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -26,4 +26,4 @@ class CompareSettings(Parameters):
     min_repeats: Annotated[int, Field(ge=2)] = 5
     """Minimum number of beams per direction: others are left out; a log with fewer on average is not static."""
     max_cloud_points: Annotated[int, Field(ge=1000)] = 8_000_000
-    """Maximum number of distinct points per cloud, 24 to 48 bytes each; larger clouds are thinned."""
+    """Maximum number of distinct points per cloud, 32 bytes each and as much again at times; more are thinned."""

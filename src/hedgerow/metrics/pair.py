@@ -12,6 +12,7 @@ from hedgerow.log import Beams, Log
 
 _MULTIPLIERS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], dtype=np.uint64)
 _WORTH_THREADS = 10_000  # fewer points are looked up before threads have started
+_AT_ONCE = 1_000_000  # the tree also returns which points are nearest; for a whole log that is too much to hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +87,12 @@ class Nearest:
 
     def distance_m(self, points_m: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the (K,) distances of (K, 3) points, on all cores [m]."""
-        distance_m, _ = self._tree.query(points_m, workers=-1 if len(points_m) >= _WORTH_THREADS else 1)
-        return np.asarray(distance_m)
+        distance_m = np.empty(len(points_m))
+        for begin in range(0, len(points_m), _AT_ONCE):
+            some = slice(begin, begin + _AT_ONCE)
+            workers = -1 if len(points_m[some]) >= _WORTH_THREADS else 1
+            distance_m[some], _ = self._tree.query(points_m[some], workers=workers)
+        return distance_m
 
 
 def hash_points(words: NDArray[np.uint64]) -> NDArray[np.uint64]:

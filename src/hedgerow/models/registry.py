@@ -21,6 +21,7 @@ from hedgerow.log import Log
 from hedgerow.models.bottomup import BottomupParameters, learn_bottomup
 from hedgerow.models.hybrid import HybridParameters, learn_hybrid
 from hedgerow.models.points import PointsParameters, learn_points
+from hedgerow.models.presets import with_preset
 from hedgerow.models.refined.model import RefinedParameters, learn_refined
 from hedgerow.models.steps.log_chunks import LearningTask, LogChunks, chunks_of, summarise
 from hedgerow.models.surface import (
@@ -108,6 +109,7 @@ def learn(
     source: "Log | LogSource | str | Path | LogChunks",
     model: str = "hybrid",
     *,
+    preset: str | None = None,
     progress: StepProgress | None = None,
     **parameters: Any,
 ) -> LearnedWorld:
@@ -117,6 +119,7 @@ def learn(
         source: a log; or the path of one, of any format, or `open_log` of it, which may be larger than memory; or a
             function that gives the chunks of a log anew each time it is called.
         model: a name of MODELS; `hedgerow models` says when to use which.
+        preset: a name of PRESETS: the values of a paper in place of the defaults; `hedgerow models` lists them.
         progress: called with (stage, beams done, beams in all).
         parameters: of the model; `hedgerow models NAME` lists them.
 
@@ -124,14 +127,14 @@ def learn(
         A world to fire at, to ask for likelihoods, and to save.
 
     Raises:
-        InputError: unknown model or parameter, or a log that cannot be learned from; says why.
+        InputError: unknown model, preset or parameter, or a log that cannot be learned from; says why.
         FileError: the log cannot be read.
     """
     require_kind("model", model, str, f"one of {', '.join(MODELS)}")
     if model not in MODELS:
         raise InputError("model", f"there is no {shown(model)}; there are {', '.join(MODELS)}")
     row = MODELS[model]
-    checked = row.parse(parameters)
+    checked = row.parse(with_preset(model, preset, parameters))
     chunks = chunks_of(source)
     summary = summarise(chunks)
     stages = ProgressSteps(summary.n_beams, progress)

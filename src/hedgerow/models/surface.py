@@ -17,7 +17,7 @@ Equations: docs/models.md §10.
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,8 @@ from hedgerow.models.steps import thinning
 from hedgerow.models.steps.log_chunks import LearningTask, LogChunks
 from hedgerow.models.steps.normals import fit_normals
 from hedgerow.models.steps.permeability import CountParameters, count_passes, count_permeability, drop_passed
-from hedgerow.models.steps.surface_noise import fit_noise
+from hedgerow.models.steps.shared_corners import simplify
+from hedgerow.models.steps.surface_noise import NoiseParameters, learn_noise
 from hedgerow.world.elements import Triangles
 from hedgerow.world.labels import LabelCounts
 
@@ -39,7 +40,7 @@ PointFilter = Callable[[NDArray[np.float64]], NDArray[np.bool_]]
 """From (M, 3) points, map frame, to the mask of those to use."""
 
 
-class SurfaceParameters(CountParameters):
+class SurfaceParameters(NoiseParameters, CountParameters):
     """Parameters of a surface that is permeable, or part of another model: those of the mesh, and of counting."""
 
     node_m: Positive = 0.3
@@ -66,9 +67,9 @@ class SurfaceParameters(CountParameters):
     upward: float = Field(default=0.2, ge=0, le=1)
     """How far the direction to the sensor is tilted up when normals are oriented, so that ground seen at grazing angles
     (below 11° for 0.2) faces up."""
-    noise_bend_deg: float = Field(default=10.0, gt=0, le=180)
-    """Range noise is fitted only where the mesh bends by less than this. 180 uses every residual: the noise then covers
-    errors of the mesh too, which improves the likelihood and makes ranges less exact."""
+    simplify: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """Share of the triangles that simplification of the mesh takes away, where that moves the surface least. Needs the
+    package fast-simplification (pip install 'hedgerow[simplify]')."""
     tile_m: float = Field(default=24.0, gt=0)
     """Side of the tiles that are processed one by one; inf for a single tile. Does not change the surface."""
     budget_mb: Positive = 1024.0
@@ -133,10 +134,8 @@ def learn_permeable_surface(task: LearningTask, parameters: SurfaceParameters) -
 
 
 def with_noise(task: LearningTask, triangles: Triangles, parameters: SurfaceParameters) -> Triangles:
-    """Return the triangles with range noise fitted to the log, as a stage of learning."""
-    max_bend_rad = math.radians(parameters.noise_bend_deg)
-    noise = fit_noise(task.chunks, triangles, max_bend_rad=max_bend_rad, progress=task.start("fitting range noise"))
-    return replace(triangles, noise=noise)
+    """Return the triangles with their range noise."""
+    return replace(triangles, noise=learn_noise(task, triangles, parameters))
 
 
 def fit_surface(
@@ -177,7 +176,7 @@ def fit_surface(
         tiles = store.tiles()
         for tile in counted(tiles, of_beams(progress, n_beams, len(tiles)), one):
             meshes.append(_tile_surface(store.points(tile), tile, chosen, threads))
-    return Triangles.join(meshes) if meshes else Triangles.plain(np.zeros((0, 3, 3)))
+    return simplify(Triangles.join(meshes), chosen.simplify) if meshes else Triangles.plain(np.zeros((0, 3, 3)))
 
 
 def make_surface(thinned: thinning.ThinnedPoints, parameters: SurfaceParameters, *, threads: int = 0) -> Triangles:

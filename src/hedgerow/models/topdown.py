@@ -48,8 +48,12 @@ class TopdownParameters(StrictParameters, CountParameters):
     """Clusters with fewer points than this are not split further (N_p in Browning 2012)."""
     min_points: Annotated[int, Field(ge=1)] = 1
     """Minimum number of points of an element; clusters with fewer are left out."""
-    start: Literal["partition", "points"] = "partition"
-    """How K-means is initialised: from the means of a random partition, or from randomly chosen points."""
+    start: Literal["partition", "points", "axis"] = "partition"
+    """How K-means is initialised: from the means of a random partition, from randomly chosen points, or along the
+    longest axis of the cluster, as in Deschaud 2012, without restarts."""
+    gaussian_level: Annotated[float, Field(gt=0, lt=1)] | None = None
+    """Clusters whose points pass a test of being Gaussian (Mardia's, at this level of significance) are not split
+    further, however many points they have. Default: no test."""
     restarts: Annotated[int, Field(ge=1, le=1000)] = 3
     """Number of initialisations of each K-means; the result with the smallest variation within clusters is used."""
     iterations: Annotated[int, Field(ge=1)] = 30
@@ -296,7 +300,7 @@ def _cluster_in_cells(
 ) -> Moments:
     def split(points: NDArray[np.float64], number: int) -> list[NDArray[np.integer]]:
         # Every cluster is below the number of points, so this goes down one level only.
-        one_level = parameters.model_copy(update={"split_points": len(points)})
+        one_level = parameters.model_copy(update={"split_points": len(points), "gaussian_level": None})
         order, begin = _cluster(points, number + 1, one_level, threads, None)
         return np.split(order, begin[1:-1])
 
@@ -330,6 +334,7 @@ def _cluster(
     threads: int,
     meter: _PointProgress | None,
 ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    max_skewness, max_kurtosis = _gaussian_limits(parameters.gaussian_level)
     settings = _core.ClusterSettings(
         clusters=parameters.clusters,
         split_points=parameters.split_points,
@@ -337,7 +342,19 @@ def _cluster(
         iterations=parameters.iterations,
         tolerance=parameters.tolerance,
         start=_core.ClusterStart[parameters.start],
+        max_skewness=max_skewness,
+        max_kurtosis=max_kurtosis,
         seed=parameters.seed,
         root=root,
     )
     return _core.cluster(position_m, settings, threads=threads, progress=meter)
+
+
+def _gaussian_limits(level: float | None) -> tuple[float, float]:
+    """Limits of skewness and kurtosis that Gaussian points exceed with the probability `level`; 0: nothing passes."""
+    from scipy import special
+
+    if level is None:
+        return 0.0, 0.0
+    # Half of the level each: chi-square with 10 degrees of freedom, and a normal distribution to both sides.
+    return float(special.chdtri(10, level / 2)), float(-special.ndtri(level / 4))

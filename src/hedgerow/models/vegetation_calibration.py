@@ -14,6 +14,9 @@ Noise with a mean other than 0 moves the neighbours as well, so that no differen
 Mattes 2021 does not say. If the same beams were fired at the scene, the mean is therefore taken beam by beam, measured
 minus simulated range.
 
+A world is fired at as the log was made: with the pulses of the log's sensor, with the noise of that sensor, and with
+the log's own seed, if it says one. Else the scatter of thin rays, or of a quieter sensor, would be subtracted.
+
 Equations: docs/models.md §22.
 """
 
@@ -29,10 +32,12 @@ from numpy.typing import NDArray
 
 import hedgerow
 from hedgerow.base.atomic import atomic_file
+from hedgerow.base.labels import with_finer
 from hedgerow.base.progress import counted
 from hedgerow.errors import InputError
 from hedgerow.log import Log
 from hedgerow.pulse.vegetation import VegetationSettings
+from hedgerow.sensor import Sensor
 from hedgerow.simulate import replay
 from hedgerow.world import World
 from hedgerow.world.store.header import plain
@@ -49,6 +54,7 @@ class Selection:
     box_m: tuple[float, float, float, float, float, float] | None = None
     """Lowest x, y, z and highest x, y, z, map frame [m]."""
     labels: tuple[int, ...] = ()
+    """Each stands for the finer ones that fold into it, too (`base.labels`)."""
 
     def __post_init__(self) -> None:
         """Refuse what selects nothing or everything."""
@@ -76,7 +82,7 @@ class Selection:
             if log.returns.label is None:
                 raise InputError(name, "has no labels; select by a box instead")
             label = log.returns.label if log.returns.label.ndim == 1 else log.returns.label[:, 0]
-            chosen &= np.isin(label, self.labels)
+            chosen &= np.isin(label, sorted(with_finer(self.labels)))
         rows = np.flatnonzero(chosen)
         if self.box_m is None:
             return rows
@@ -273,7 +279,8 @@ def calibrate(
     *,
     simulated: HasSweeps | World | None = None,
     window_rad: float = float(np.radians(1.0)),
-    seed: int = 0,
+    seed: int | None = None,
+    sensor: Sensor | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> Calibration:
     """Measure how vegetation scatters the ranges of a log, sweep by sweep.
@@ -281,10 +288,12 @@ def calibrate(
     Args:
         log: a `Log`, or a `LogFile` of any size.
         selection: which first returns are vegetation; the same rule picks those of the simulation.
-        simulated: what the scene produces without noise: a log, or a world at which the log's beams are fired. Default:
+        simulated: what the scene produces without the response: a log, or a world at which the log's beams are fired,
+            with the noise of the sensor if that is known, the world has none and the log was not made without. Default:
             nothing is subtracted.
         window_rad: neighbours are within this angle on the same ring [rad].
-        seed: for firing.
+        seed: for firing. Default: that of the log, or 0.
+        sensor: what fires at a world. Default: the log's own.
         progress: called with the number of beams done.
 
     Raises:
@@ -293,7 +302,7 @@ def calibrate(
     if not 0 < window_rad < np.pi / 2:
         raise InputError("window", f"expected an angle above 0 and below 90°, found {np.degrees(window_rad):g}°")
     measured, own, offset = Scatter(), Scatter(), Offset()
-    for sweep, answer in counted(_in_step(log, simulated, seed), progress, _beams_of_the_log):
+    for sweep, answer in counted(_in_step(log, simulated, seed, sensor), progress, _beams_of_the_log):
         rows = np.zeros(0, np.intp) if sweep is None else selection.rows(sweep, "log")
         answered = np.zeros(0, np.intp) if answer is None else selection.rows(answer, "simulation")
         if answer is not None:
@@ -313,17 +322,28 @@ def _beams_of_the_log(step: tuple[Log | None, Log | None]) -> int:
     return 0 if step[0] is None else len(step[0])
 
 
-def _in_step(log: HasSweeps, simulated: HasSweeps | World | None, seed: int) -> Iterator[tuple[Log | None, Log | None]]:
+def _in_step(
+    log: HasSweeps, simulated: HasSweeps | World | None, seed: int | None, sensor: Sensor | None
+) -> Iterator[tuple[Log | None, Log | None]]:
     """Give the sweeps of the log, each with what was simulated; the longer of two logs goes on alone."""
     if isinstance(simulated, World):
         for _, sweep in log.iter_sweeps():
-            answer = replay(simulated, sweep, seed=seed)
+            answer = _fire_again(simulated, sweep, seed, sensor)
             yield sweep, answer[answer.returns.first_m < np.inf]
         return
     others: Iterator[tuple[int, Log]] = iter(()) if simulated is None else simulated.iter_sweeps()
     for pair in zip_longest(log.iter_sweeps(), others):
         sweep, other = (None if each is None else each[1] for each in pair)
         yield sweep, other
+
+
+def _fire_again(world: World, sweep: Log, seed: int | None, sensor: Sensor | None) -> Log:
+    """Fire the beams of a sweep as they were fired."""
+    said = sweep.metadata
+    fired_by = sensor or Sensor.of(sweep)
+    noise = fired_by is not None and not world.has_noise and bool(said.get("noise", True))
+    chosen = int(said.get("seed", 0)) if seed is None else seed
+    return replay(world, sweep, seed=chosen, sensor=fired_by, noise=noise)
 
 
 def _require_found(name: str, scatter: Scatter, selection: Selection, window_rad: float) -> None:

@@ -10,6 +10,8 @@ Equations: docs/models.md §7.
 
 from typing import Annotated
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from hedgerow.base.parameters import Positive, StrictParameters
@@ -31,12 +33,22 @@ class VoxelParameters(StrictParameters, CountParameters):
     """Mahalanobis distance up to which a ray meets an element; Deschaud 2012 took 2."""
     min_sigma_m: Positive = 0.001
     """Minimum standard deviation of an element along any axis; keeps flat elements valid."""
+    through_voxel: bool = False
+    """Whether only beams whose line crosses the voxel too are counted, as in Deschaud 2012; else all that meet the
+    ellipsoid are, which may reach out of its voxel."""
 
 
 def learn_voxel(task: LearningTask, parameters: VoxelParameters) -> tuple[Gaussians, ...]:
     """Learn a permeable Gaussian per voxel."""
     gaussians = fit_voxels(task.chunks, parameters, progress=task.start("summing up voxels"))
-    return count_permeability(task, (gaussians,), parameters)
+    boxes_m = voxels_of(gaussians, parameters.side_m) if parameters.through_voxel else None
+    return count_permeability(task, (gaussians,), parameters, boxes_m=boxes_m)
+
+
+def voxels_of(gaussians: Gaussians, side_m: float) -> NDArray[np.float64]:
+    """Return (N, 6) low and high corners of the voxels that Gaussians were fitted in: those of their means."""
+    low_m = np.floor(gaussians.mean_m / side_m) * side_m
+    return np.hstack([low_m, low_m + side_m])
 
 
 def fit_voxels(chunks: LogChunks, parameters: VoxelParameters, *, progress: Progress | None = None) -> Gaussians:

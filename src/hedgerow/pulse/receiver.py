@@ -20,23 +20,30 @@ strongest+last the first is the strongest and the second, if there is one, the l
 window only moves away from the sensor, and they cannot change places near the cutoff. (Noise larger than what is
 between two returns can change their order, since logs are sorted.)
 
-Goodin 2018 takes the most intense *ray* as strongest. A receiver sees the sum, and so do we: many dim rays may outshine
-a bright one.
+These are the windows of Goodin 2018 Fig. 2, and a receiver sees the sum of the light in them: many dim rays may outshine
+a bright one. The text of the paper (§3.2.3) has single rays instead. `processing="paper"` does as it says: strongest is
+the most intense ray (the nearest of equals), last the farthest (the most intense of equals), strongest+last both, or one
+return if they are the same ray, and first the plain average of the rays within the cutoff of the nearest. The intensity
+is then that of the ray, as if the whole pulse had gone its way, or the plain average; the threshold is asked of each ray.
+The paper has no other modes.
 
 Equations: docs/models.md §18.
 """
 
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
 from hedgerow.base.parameters import NotNegative, Parameters, Positive
+from hedgerow.errors import InputError
 from hedgerow.pulse.stencil import MOST_SUB_RAYS, Cone, Sampling, Stencil, make_stencil
 from hedgerow.pulse.waveform import WaveformSettings
 from hedgerow.sensor.config import Beam, ReturnMode
 
 if TYPE_CHECKING:
     from hedgerow.sensor import Sensor
+
+Processing = Literal["light", "paper"]
 
 UNKNOWN_CUTOFF_M = 0.75
 """Taken where the cutoff of a sensor is not known (0 in its file): the length of a pulse of 5 ns."""
@@ -54,11 +61,14 @@ class BeamSettings(Parameters):
     """Shape of the beam. Default: the sensor's; without a sensor, pulses are single rays."""
     mode: ReturnMode | None = None
     """Return mode. Default: the sensor's usual one, or first without a sensor."""
+    processing: Processing = "light"
+    """How light becomes a return. light: the mean over all light of a window. paper: single rays and plain averages, as
+    the text of Goodin 2018 has it, for comparison."""
     cutoff_m: NotNegative | None = None
     """Range interval within which light is one return; 0 makes every sub-ray a return of its own. Default: the
     sensor's."""
     threshold: NotNegative = 0.0
-    """Minimum intensity of a return; a tenth of the spot on a white wall gives 0.1."""
+    """Minimum intensity of a return (with processing paper, of each ray); a tenth of the spot on a white wall gives 0.1."""
     range_falloff: bool = False
     """Whether intensity falls with the square of the range."""
     falloff_range_m: Positive = 10.0
@@ -84,10 +94,12 @@ def resolve_pulse(settings: BeamSettings, sensor: "Sensor | None") -> PulseOptic
     """Fill in from the sensor what the settings leave open.
 
     Raises:
-        InputError: the stencil does not go with the beam's shape.
+        InputError: the stencil does not go with the beam's shape, or the paper's processing not with the mode.
     """
     signal = None if sensor is None else sensor.config.signal
     mode = settings.mode or ("first" if signal is None else signal.mode)
+    if settings.processing == "paper" and mode in ("all", "waveform"):
+        raise InputError("processing", f"Goodin 2018 has no mode {mode}; use light, or another mode")
     cutoff_m = settings.cutoff_m
     if cutoff_m is None:
         cutoff_m = (0.0 if signal is None else signal.cutoff_m) or UNKNOWN_CUTOFF_M

@@ -4,17 +4,21 @@
 The paper compares the maps by eye. Here each sensor drives the same task in closed loop, and besides looks once from
 the same places along the straight line, so that what it sees can be counted against what truly stands there
 (yard.py). Only the half ahead counts: the LMS-291 sees 180 degrees. It is mounted level, "only a horizontal slice".
+
+`cost-maps-paper` keeps to the letter of the paper where ours differs: no cell is closed and no distance kept
+(`PAPER_GRID`), every sweep is fired, and the LMS-291 sees the 100 degrees of Table 3. `cost-maps-gps` is ours with a
+GPS and a compass that err as Browning 2012 tells.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from hedgerow.apps.navigation import NavigationSettings, Run, navigate
-from hedgerow.apps.planner import MAX_COST, CostGrid, GridSettings
+from hedgerow.apps.planner import MAX_COST, PAPER_GRID, CostGrid, GridSettings
 from hedgerow.base.figure import new_figure, save_figure
 from hedgerow.errors import InputError
 from hedgerow.reproduce.experiment import Outcome, Print
@@ -30,9 +34,14 @@ from hedgerow.reproduce.yard import (
     viewpoints,
 )
 from hedgerow.sensor import Sensor
+from hedgerow.sensor.config import Planar
+from hedgerow.sensor.pose_errors import PoseErrors
 
 SENSORS = ("lms-291", "vlp-16", "hdl-32e", "hdl-64e")
 """In the order of Fig. 10."""
+ALL_SWEEPS = 1000
+"""Sweeps per second: more than any sensor has."""
+PAPER_PLANE_DEG = 100.0
 PLANNED, DRIVEN, TRUE = "#56B4E9", "#FFFFFF", "#009E73"
 """Colours of the picture."""
 
@@ -46,6 +55,8 @@ def run(
     sensors: Sequence[str] = SENSORS,
     yard: Yard | None = None,
     settings: NavigationSettings | None = None,
+    paper: bool = False,
+    pose_errors: str | None = None,
 ) -> Outcome:
     """Let the robot find its way with each sensor.
 
@@ -57,6 +68,8 @@ def run(
         sensors: names from the catalogue.
         yard: where; default the courtyard.
         settings: robot and task; default the paper's.
+        paper: take its grid, all sweeps, and 100 degrees of the LMS-291.
+        pose_errors: a preset or file of errors of the pose that the robot believes.
 
     Raises:
         InputError: a size below 1, or a sensor that is not in the catalogue.
@@ -65,22 +78,39 @@ def run(
         raise InputError("size", f"expected 1 or more sweeps per second, found {size}")
     place = yard or courtyard()
     chosen = settings or NavigationSettings()
+    if paper:
+        changes = PAPER_GRID.model_dump(include={"blocks", "keep_off_m"})
+        chosen = chosen.model_copy(update={"grid": chosen.grid.model_copy(update=changes)})
+    if pose_errors is not None:
+        errors = PoseErrors.open(pose_errors).model_copy(update={"seed": seed})
+        chosen = chosen.model_copy(update={"pose_errors": errors})
+    n_per_s = size or (ALL_SWEEPS if paper else 2)
     middle_m = (np.asarray(place.start_m) + place.goal_m) / 2
     say(f"{place.name}: looking from above at what stands there")
     truth = map_truth(place, CostGrid.around(middle_m, chosen.grid))
     places = viewpoints(place, truth, CostGrid.around(middle_m, chosen.grid))
     drives: list[Drive] = []
     for name in sensors:
-        sensor = Sensor.named(name)
+        sensor = narrowed(Sensor.named(name)) if paper else Sensor.named(name)
         seen = count_seen(place, sensor, truth, places, chosen, seed)
-        done = _drive(place, sensor, chosen, 2 if size is None else size, seed)
+        done = _drive(place, sensor, chosen, n_per_s, seed)
         drives.append(Drive(name, done, seen, over_grass(done, truth)))
         how = "reached the goal" if done.reached else "did not reach the goal"
         say(f"{name}: {how} after {done.time_s:.1f} s and {done.trajectory.length_m:.0f} m")
-    picture = folder / "cost-maps.png"
+    picture = folder / f"cost-maps{'-paper' if paper else ''}{'-gps' if pose_errors else ''}.png"
     draw(picture, place, truth, drives, chosen)
     text = "\n\n".join([drive_table(drives, place, chosen), seen_table(drives, len(places)), words(drives)])
     return Outcome(text=text, pictures=(picture,))
+
+
+def narrowed(sensor: Sensor) -> Sensor:
+    """Return an LMS-291 over the angles of Goodin 2018 Table 3, -50 to 50 degrees; other sensors as they are."""
+    pattern = sensor.config.pattern
+    if not isinstance(pattern, Planar):
+        return sensor
+    half_deg = PAPER_PLANE_DEG / 2
+    plane = pattern.model_copy(update={"first_azimuth_deg": -half_deg, "extent_deg": PAPER_PLANE_DEG})
+    return replace(sensor, config=sensor.config.model_copy(update={"pattern": plane}))
 
 
 def over_grass(done: Run, truth: Truth) -> float:

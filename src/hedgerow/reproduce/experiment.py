@@ -42,18 +42,21 @@ class Experiment:
 
     module: str
     about: str
-    options: tuple[tuple[str, str], ...] = ()
+    options: tuple[tuple[str, str | bool], ...] = ()
     """Further arguments of its `run`, by name."""
+    needs_data: bool = False
+    """Whether it reads recordings that are not shipped; its `run` takes their folder as `data`."""
 
-    def run(self, folder: Path, size: int | None, seed: int, say: Print) -> Outcome:
+    def run(self, folder: Path, size: int | None, seed: int, say: Print, data: Path | None = None) -> Outcome:
         """Repeat the experiment."""
         module = import_module(f"hedgerow.reproduce.{self.module}")
-        return module.run(folder, size, seed, say, **dict(self.options))
+        given = {"data": data} if self.needs_data else {}
+        return module.run(folder, size, seed, say, **dict(self.options), **given)
 
 
 EXPERIMENTS: Mapping[str, Experiment] = {
     "static-targets": Experiment(
-        "static_targets", "Browning 2012 Table 3: surface and voxel worlds of six targets 8 m away"
+        "static_targets", "Browning 2012 Table 3, Deschaud 2012 Table I: worlds of six targets 8 m away"
     ),
     "mobile-offroad": Experiment(
         "mobile",
@@ -61,6 +64,9 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         (("site", "offroad"),),
     ),
     "mobile-urban": Experiment("mobile", "Browning 2012 Tables 4, 6, 8: the same in a street", (("site", "urban"),)),
+    "class-shares": Experiment(
+        "class_shares", "Browning 2012 Table 10, Fig. 19: which beams are called surface and volume, beside the truth"
+    ),
     "vegetation-response": Experiment(
         "vegetation_response", "Mattes 2021 Tables 1 and 2: calibration of the vegetation response, and what it costs"
     ),
@@ -69,12 +75,46 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     ),
     "off-path": Experiment("off_path", "worlds compared 0.5 to 4 m beside the path that they were learned from"),
     "budget": Experiment("budget", "likelihood and distance by the number of elements of refined worlds"),
-    "voxel-size": Experiment("voxel_size", "Browning 2012 Fig. 22: distance by the side of the voxels"),
+    "voxel-size": Experiment("voxel_size", "Browning 2012 Fig. 22 and §6.5: distance by the size of the elements"),
     "grass-ranges": Experiment("grass_ranges", "Goodin 2018 Fig. 5: ranges in cylinder grass, beside two closed forms"),
     "mixed-pixels": Experiment("mixed_pixels", "Goodin 2018 Fig. 7: an LMS-291, nine rods and a plane behind them"),
     "shrub-histogram": Experiment("shrub_histogram", "Goodin 2018 Fig. 8: ranges of a shrub, from 91 places"),
+    "root-scene": Experiment(
+        "root_scene", "Goodin 2018 Fig. 11: a root of 22 million triangles among 24,564 plants, seen by two lidars"
+    ),
     "cost-maps": Experiment(
         "cost_maps", "Goodin 2018 Fig. 10: one robot with four lidars finds its way through a courtyard"
+    ),
+    "cost-maps-paper": Experiment(
+        "cost_maps", "the same to the letter: no closed cells, no safety distance, every sweep", (("paper", True),)
+    ),
+    "cost-maps-gps": Experiment(
+        "cost_maps",
+        "the same with the errors of GPS and compass of Browning 2012",
+        (("pose_errors", "browning-2012"),),
+    ),
+    "pose-errors": Experiment(
+        "pose_errors", "worlds learned from logs with the pose errors of Browning 2012, compared on an exact log"
+    ),
+    "planar-observation": Experiment(
+        "planar.observation", "Tallavajhula 2018 Table 3.2: sensor models of a planar scanner at poses not learned from"
+    ),
+    "planar-detection": Experiment(
+        "planar.detection", "Tallavajhula 2018 Figs. 3.16, 3.17: line targets, the risk of three simulators"
+    ),
+    "planar-registration": Experiment(
+        "planar.registration", "Tallavajhula 2018 Fig. 3.20: registration in a corridor, by refining iterations"
+    ),
+    "planar-particle-filter": Experiment(
+        "planar.particle_filter", "Tallavajhula 2018 Table 3.3: a particle filter among people, with two sensor models"
+    ),
+    "magnetic-probe": Experiment(
+        "planar.magnetic_probe", "Tallavajhula 2018 Fig. 3.24: the same regression for a magnetic probe"
+    ),
+    "planar-grass": Experiment("planar.grass", "Tallavajhula 2018 Fig. 3.8: where regression over poses must fail"),
+    "noisy-state": Experiment("planar.noisy_state", "sensor models learned from poses that are off by 1 and 3 cm"),
+    "planar-real": Experiment(
+        "planar.real", "sensor models on real logs of two buildings; needs --data", needs_data=True
     ),
 }
 

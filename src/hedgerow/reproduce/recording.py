@@ -23,6 +23,7 @@ from hedgerow.scenes.site import Site, load_site
 from hedgerow.sensor import Sensor
 from hedgerow.sensor.config import Beam
 from hedgerow.sensor.drive import Aim, rotate_about_z
+from hedgerow.sensor.pose_errors import PoseErrors
 from hedgerow.simulate import Simulation, simulate
 from hedgerow.world import World
 
@@ -42,11 +43,12 @@ def record_drive(
     *,
     span_s: tuple[float, float],
     noise_m: float,
+    pose_errors: PoseErrors | None = None,
 ) -> Simulation:
     """Plan `n_sweeps` sweeps, evenly spread over a span of the trajectory's time, numbered from 0."""
     at_s = np.linspace(span_s[0], span_s[1] - sensor.sweep_s, n_sweeps)
-    noisy = with_noise(sensor, noise_m)
-    return simulate(world, noisy, trajectory, seed=seed, at_s=at_s, noise=True, aim=Aim("uniform", seed=seed))
+    noisy, aim = with_noise(sensor, noise_m), Aim("uniform", seed=seed)
+    return simulate(world, noisy, trajectory, seed=seed, at_s=at_s, noise=True, aim=aim, pose_errors=pose_errors)
 
 
 def with_noise(sensor: Sensor, noise_m: float) -> Sensor:
@@ -87,7 +89,14 @@ class SceneDrive:
         return cls(load_site(scene, wavelength_nm=Sensor.named(SENSOR).config.beam.wavelength_nm), span_s)
 
     def record(
-        self, trajectory: str | Trajectory, n_sweeps: int, seed: int, sensor: str = SENSOR, *, width: float = 1.0
+        self,
+        trajectory: str | Trajectory,
+        n_sweeps: int,
+        seed: int,
+        sensor: str = SENSOR,
+        *,
+        width: float = 1.0,
+        pose_errors: PoseErrors | None = None,
     ) -> Log:
         """Return the log of one drive: `n_sweeps` sweeps, evenly spread over the span.
 
@@ -97,6 +106,7 @@ class SceneDrive:
             seed: two drives of one trajectory with other seeds have the same beams and other returns.
             sensor: a name of the catalogue.
             width: of the pulses, as a multiple of the sensor's own; 0: rays.
+            pose_errors: of the poses that the log reports. Default: none.
         """
         path = self.site.trajectories[trajectory] if isinstance(trajectory, str) else trajectory
         model = Sensor.named(sensor)
@@ -108,6 +118,7 @@ class SceneDrive:
             seed,
             span_s=self.span_s,
             noise_m=NOISE_M,
+            pose_errors=pose_errors,
         )
         return Log.concatenate(list(sweeps))
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Worlds: what beams are fired at."""
 
-from hedgerow.world.elements import Gaussians, Points, Triangles
+from hedgerow.world.elements import Gaussians, Points, RememberedBeams, Triangles
 from hedgerow.world.labels import LabelCounts
 from hedgerow.world.learned import LearnedWorld, RangeDensity
 from hedgerow.world.load import is_world, load_world
@@ -19,6 +19,7 @@ __all__ = [
     "Points",
     "Provenance",
     "RangeDensity",
+    "RememberedBeams",
     "Scene",
     "SceneWorld",
     "SurfaceNoise",

@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 
 from hedgerow.base import arrays
 from hedgerow.errors import InputError, shown
-from hedgerow.world.elements import Column, Elements, Gaussians, Law, Points, Triangles
+from hedgerow.world.elements import Column, Elements, Gaussians, Law, Points, RememberedBeams, Triangles
 from hedgerow.world.labels import LabelCounts
 from hedgerow.world.surface_noise import SurfaceNoise
 
-TABLES: dict[str, type[Gaussians] | type[Triangles] | type[Points]] = {
+TABLES: dict[str, type[Gaussians] | type[Triangles] | type[Points] | type[RememberedBeams]] = {
     "triangles": Triangles,
     "gaussians": Gaussians,
     "points": Points,
+    "beams": RememberedBeams,
 }
 """Tables by name, in the order in which a world numbers their elements."""
 
@@ -32,6 +33,14 @@ LAYOUT: dict[str, dict[str, tuple[np.dtype[Any], tuple[int, ...]]]] = {
     "triangles": {"corners_m": (_F8, (3, 3)), "permeability": (_F4, ()), **_SHADE},
     "gaussians": {"mean_m": (_F8, (3,)), "covariance_m2": (_F8, (3, 3)), "stop": (_F4, ()), **_SHADE},
     "points": {"position_m": (_F8, (3,)), "normal": (_F4, (3,)), "intensity": (_F4, ()), "label": (_LABEL, ())},
+    "beams": {
+        "origin_m": (_F8, (3,)),
+        "direction": (_F4, (3,)),
+        "range_m": (_F4, ()),
+        "normal": (_F4, (3,)),
+        "intensity": (_F4, ()),
+        "label": (_LABEL, ()),
+    },
 }
 """Type and shape of a row of every column that is an array."""
 HISTOGRAM = {"triangles": "label", "gaussians": "label"}
@@ -42,12 +51,14 @@ def name_of(table: Elements) -> str:
     """Return the name of a table.
 
     Raises:
-        InputError: it is none of the three kinds.
+        InputError: it is none of these kinds.
     """
     for name, kind in TABLES.items():
         if isinstance(table, kind):
             return name
-    raise InputError("tables", f"expected Gaussians, Triangles or Points, found {type(table).__name__}")
+    raise InputError(
+        "tables", f"expected Gaussians, Triangles, Points or RememberedBeams, found {type(table).__name__}"
+    )
 
 
 def check_table(table: Elements) -> Elements:
@@ -70,8 +81,10 @@ def check_table(table: Elements) -> Elements:
         columns["covariance_m2"] = _symmetric(f"{name}.covariance_m2", columns["covariance_m2"])
     for column, (low, high) in _bounds(table).items():
         _require_between(f"{name}.{column}", columns[column], low, high)
-    if "normal" in columns:
-        arrays.require_unit(f"{name}.normal", columns["normal"])
+    for column in {"normal", "direction"} & columns.keys():
+        arrays.require_unit(f"{name}.{column}", columns[column])
+    if "range_m" in columns:
+        _require_ranges(f"{name}.range_m", columns["range_m"])
     return type(table)(**(table.settings() | columns | _histogram(name, table)))
 
 
@@ -130,8 +143,15 @@ def _require_between(name: str, column: NDArray[np.float32], low: float, high: f
         raise arrays.RowError(name, row, f"is {column[row]}; expected a finite number from {low:g} to {high:g}")
 
 
+def _require_ranges(name: str, range_m: NDArray[np.float32]) -> None:
+    fits = (range_m > 0) & ((range_m <= arrays.FARTHEST_M) | np.isposinf(range_m))
+    if not fits.all():
+        row = arrays.first_row(~fits)
+        raise arrays.RowError(name, row, f"is {range_m[row]}; expected a range above 0, or inf for no return")
+
+
 def _check_settings(name: str, settings: dict[str, Any]) -> None:
-    for setting in ("tau", "min_sigma_m", "reach_m"):
+    for setting in ("tau", "min_sigma_m", "reach_m", "length_m"):
         value = settings.get(setting, 1.0)
         if not isinstance(value, int | float) or not 0 < value <= arrays.FARTHEST_M:
             said = f"expected a finite number above 0, found {shown(value)}; it may be {arrays.FARTHEST_M:g} at most"

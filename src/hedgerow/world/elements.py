@@ -256,6 +256,46 @@ class Points(Elements):
         return 3 * len(self)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class RememberedBeams(Elements):
+    """Beams that are remembered with what they measured, no return included (Browning 2012 §4.2)."""
+
+    origin_m: NDArray[np.float64]
+    """(N, 3) map frame."""
+    direction: NDArray[np.float32]
+    """(N, 3) unit length."""
+    range_m: NDArray[np.float32]
+    """(N,) of the first return; inf if there was none."""
+    normal: NDArray[np.float32]
+    """(N, 3) of the surface at the return, unit length; sets the range noise. Without a return it does not matter."""
+    intensity: NDArray[np.float32]
+    """(N,) NaN if unknown."""
+    label: NDArray[np.uint16]
+    """(N,) 0 if unknown."""
+    length_m: float = 20.0
+    """Two beams are as far apart as their rays are, root mean square over this length."""
+    noise: SurfaceNoise = NOISELESS
+    """Range noise by incidence angle, that of a surface."""
+
+    def centre_m(self) -> NDArray[np.float64]:
+        """Return the (N, 3) origins, map frame."""
+        return self.origin_m
+
+    def ends_m(self) -> NDArray[np.float64]:
+        """Return the (N, 3) places of the returns, map frame; the origin where there is none."""
+        reach_m = np.where(np.isfinite(self.range_m), self.range_m, 0).astype(np.float64)
+        return self.origin_m + reach_m[:, None] * self.direction
+
+    def bounds_m(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the boxes around origin and return."""
+        ends_m = self.ends_m()
+        return np.minimum(self.origin_m, ends_m), np.maximum(self.origin_m, ends_m)
+
+    def n_parameters(self) -> int:
+        """Count 6 each: origin 3, direction 2, range 1."""
+        return 6 * len(self)
+
+
 def _join_column(columns: Sequence[Column]) -> Column:
     counts = [column for column in columns if isinstance(column, LabelCounts)]
     if counts:

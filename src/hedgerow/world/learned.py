@@ -28,8 +28,8 @@ from hedgerow.errors import InputError
 from hedgerow.log import Beams, Log, Returns, require_limits
 from hedgerow.sensor import Sensor
 from hedgerow.world.check import TABLES, check_table, name_of
-from hedgerow.world.elements import Elements, Gaussians, Points, Triangles
-from hedgerow.world.points import PointScene, build_cloud
+from hedgerow.world.elements import Elements, Gaussians, Points, RememberedBeams, Triangles
+from hedgerow.world.points import PointScene, Remembered, build_cloud
 from hedgerow.world.scene import Hits, Scene, require_threads
 from hedgerow.world.store.header import Position, Provenance, WorldHeader
 from hedgerow.world.store.tiles import in_tile_order
@@ -60,10 +60,10 @@ class Crossings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Target:
-    """Elements that some beams can meet: triangles and Gaussians in one scene, points in another."""
+    """Elements that some beams can meet: triangles and Gaussians in one scene, what is remembered in another."""
 
     scene: Scene
-    points: PointScene | None = None
+    points: Remembered | None = None
 
     def fire(self, beams: Beams, seed: int, options: Options) -> Hits:
         """Draw the first return of each pulse: the nearer one of points and other elements (Browning 2012 §4.5)."""
@@ -264,7 +264,7 @@ class LearnedWorld(ElementWorld):
 
     def __init__(
         self,
-        *tables: Gaussians | Triangles | Points,
+        *tables: Gaussians | Triangles | Points | RememberedBeams,
         kind: str,
         parameters: Mapping[str, Any] | None = None,
         min_range_m: float = 0.0,
@@ -344,9 +344,9 @@ class LearnedWorld(ElementWorld):
 
     @cached_property
     def _box(self) -> Box | None:
-        points = self.tables.get("points", ())
-        around = Box.around(points.position_m, points.reach_m) if isinstance(points, Points) and len(points) else None
-        return Box.joined([self.scene.box, around])
+        remembered = [table for table in self.tables.values() if isinstance(table, Points | RememberedBeams)]
+        bounds = [table.bounds_m() for table in remembered if len(table)]
+        return Box.joined([self.scene.box, *(Box(low.min(axis=0), high.max(axis=0)) for low, high in bounds)])
 
     @property
     def scene(self) -> Scene:
@@ -355,7 +355,7 @@ class LearnedWorld(ElementWorld):
 
     def labelled_scene(self) -> Scene:
         """Return the scene. Raises InputError if the world remembers points, which have nothing behind them."""
-        if len(self.tables.get("points", ())) > 0:
+        if self._target.points is not None:
             raise InputError(
                 "world", "remembers points, behind which nothing is known; learn another model than points"
             )
@@ -367,11 +367,19 @@ class LearnedWorld(ElementWorld):
         for table in self.tables.values():
             if isinstance(table, Triangles | Gaussians):
                 table.add_to(scene)
-        points = self.tables.get("points")
-        if not isinstance(points, Points) or len(points) == 0:
-            return Target(scene)
-        cloud = build_cloud(points, self.header.origin_m, scene.n_elements)
-        return Target(scene, PointScene([cloud], self.header.origin_m, points))
+        return Target(scene, self._remembered(scene.n_elements))
+
+    def _remembered(self, first: int) -> Remembered | None:
+        """The remembered points or beams, numbered from `first`; None if there are none."""
+        points, beams = self.tables.get("points"), self.tables.get("beams")
+        if isinstance(points, Points) and len(points):
+            cloud = build_cloud(points, self.header.origin_m, first)
+            return PointScene([cloud], self.header.origin_m, points)
+        if isinstance(beams, RememberedBeams) and len(beams):
+            from hedgerow.world.remembered_beams import BeamScene  # here: SciPy's trees take a while to import
+
+            return BeamScene(beams, self.header.origin_m, first)
+        return None
 
     def _targets(self, beams: Beams, max_range_m: float) -> Iterator[tuple[Rows, Target]]:
         yield slice(None), self._target

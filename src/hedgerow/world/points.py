@@ -8,6 +8,7 @@ point's normal. A beam sees a point or it does not: there is no permeability, an
 Equations: docs/models.md §4.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -49,16 +50,10 @@ def build_cloud(points: Points, origin_m: Position, first: int) -> _core.PointCl
     )
 
 
-class PointScene:
-    """Clouds of points that share one origin, pick and noise."""
+class Remembered(ABC):
+    """What was measured, remembered: `see` finds what answers a beam, and returns and likelihood follow from that."""
 
-    def __init__(self, clouds: Sequence[_core.PointCloud], origin_m: Position, settings: Points) -> None:
-        """Collect clouds, given in the order of their numbers; `pick` and `noise` are those of `settings`."""
-        self._clouds = list(clouds)
-        self._origin_m = list(origin_m)
-        self._pick = _core.Pick[settings.pick]
-        self._noise = settings.noise.native()
-
+    @abstractmethod
     def see(
         self,
         beams: Beams,
@@ -69,23 +64,6 @@ class PointScene:
         progress: Progress | None = None,
     ) -> SeenPoints:
         """Find the point that each beam sees between the limits; nothing here is random."""
-        answer = _core.see_points(
-            self._clouds,
-            beam_arrays(beams, self._origin_m),
-            limits=_core.RangeLimits(min_m=min_range_m, max_m=max_range_m),
-            pick=self._pick,
-            noise=self._noise,
-            threads=threads,
-            progress=progress,
-        )
-        return SeenPoints(
-            element=answer.element,
-            mean_m=answer.mean_m,
-            sigma_m=answer.sigma_m,
-            intensity=answer.intensity,
-            label=answer.label,
-            incidence_cosine=answer.incidence_cosine,
-        )
 
     def fire(
         self,
@@ -144,3 +122,42 @@ class PointScene:
         outside: NDArray[np.float64] = np.logaddexp(nearer, farther)
         with_point = np.where(returned, density, outside)
         return np.where(any_seen, with_point, np.where(returned, -np.inf, 0.0))
+
+
+class PointScene(Remembered):
+    """Clouds of points that share one origin, pick and noise."""
+
+    def __init__(self, clouds: Sequence[_core.PointCloud], origin_m: Position, settings: Points) -> None:
+        """Collect clouds, given in the order of their numbers; `pick` and `noise` are those of `settings`."""
+        self._clouds = list(clouds)
+        self._origin_m = list(origin_m)
+        self._pick = _core.Pick[settings.pick]
+        self._noise = settings.noise.native()
+
+    def see(
+        self,
+        beams: Beams,
+        *,
+        min_range_m: float = 0.0,
+        max_range_m: float = np.inf,
+        threads: int = 0,
+        progress: Progress | None = None,
+    ) -> SeenPoints:
+        """Find the point that each beam sees between the limits; nothing here is random."""
+        answer = _core.see_points(
+            self._clouds,
+            beam_arrays(beams, self._origin_m),
+            limits=_core.RangeLimits(min_m=min_range_m, max_m=max_range_m),
+            pick=self._pick,
+            noise=self._noise,
+            threads=threads,
+            progress=progress,
+        )
+        return SeenPoints(
+            element=answer.element,
+            mean_m=answer.mean_m,
+            sigma_m=answer.sigma_m,
+            intensity=answer.intensity,
+            label=answer.label,
+            incidence_cosine=answer.incidence_cosine,
+        )

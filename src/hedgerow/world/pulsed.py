@@ -136,6 +136,7 @@ def _pulse_settings(
         limits=_core.RangeLimits(min_m=low_m, max_m=high_m),
         receiver=_core.Receiver(
             mode=native_mode(optics.mode),
+            processing=_core.Processing[settings.processing],
             cutoff_m=optics.cutoff_m,
             threshold=settings.threshold,
             max_returns=settings.max_returns,

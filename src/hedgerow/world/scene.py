@@ -339,6 +339,7 @@ class Scene:
         *,
         max_range_m: float = np.inf,
         window_m: float = 0.5,
+        boxes_m: NDArray[np.float64] | None = None,
         threads: int = 0,
         progress: Progress | None = None,
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
@@ -349,6 +350,8 @@ class Scene:
 
         Args:
             range_m: (N,) float32 measured ranges, inf for no return within max_range_m.
+            boxes_m: (E, 6) float64 low and high corner of a box of each element, map frame; only beams that cross the
+                box of an element count for it. Default: all that meet it.
 
         Returns:
             Hits and passes, one entry per element each.
@@ -361,6 +364,7 @@ class Scene:
             range_m=ranges,
             max_range_m=max_range_m,
             window_m=window_m,
+            boxes_m=boxes_m,
             threads=require_threads(threads),
             progress=progress,
         )

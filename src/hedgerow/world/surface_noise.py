@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.base.arguments import as_number
 from hedgerow.base.arrays import FARTHEST_M
@@ -38,6 +39,12 @@ class SurfaceNoise:
             as_number(name, getattr(self, name), 0, FARTHEST_M, "a finite number of 0 or more")
         below = float(np.nextafter(np.pi / 2, 0))
         as_number("max_incidence_rad", self.max_incidence_rad, 0, below, "0 to below pi/2")
+
+    def sigma_m(self, cosine: NDArray[np.floating], range_m: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Return the standard deviation of ranges at cosines of the incidence angle [m]; the engine has its own."""
+        capped = np.maximum(np.asarray(cosine, dtype=np.float64), np.cos(self.max_incidence_rad))
+        slope_squared = (1 - capped**2) / capped**4
+        return np.sqrt(self.sigma0_m**2 + (self.sigma_per_m * range_m) ** 2 + self.sigma_a_m**2 * slope_squared)
 
     def native(self) -> "_core.SurfaceNoise":
         """Return it as the engine takes it."""

@@ -48,6 +48,8 @@ class TiledWorld(ElementWorld):
         self._file = WorldFile(path)
         super().__init__(self._file.header, str(path))
         self._tiles = self._file.tiles
+        if self._file.size.tables.get("beams"):
+            raise InputError("world", f"{path} remembers beams, which are searched all at once; open it as a whole")
         self._first = self._tiles.first
         each = np.array([_BYTES_EACH[self._tiles.name(row)] for row in range(len(self._tiles))], dtype=np.int64)
         self._cost = np.ones(len(each), dtype=np.int64) if max_bytes is None else each * self._tiles.n

@@ -236,12 +236,13 @@ class World(ABC):
     def _scatter(self, log: Log, settings: VegetationSettings, shot: Shot) -> Log:
         scene = self.labelled_scene()
 
-        def solid_behind(some: Beams, near_m: NDArray[np.float32], far_m: NDArray[np.float32]) -> dict[str, Any]:
-            found = scene.first_behind(some, near_m, far_m, settings.labels, seed=shot.seed, threads=shot.threads)
+        def first_behind(some: Beams, near_m: NDArray[np.float32], far_m: NDArray[np.float32]) -> dict[str, Any]:
+            passed = settings.passed_labels
+            found = scene.first_behind(some, near_m, far_m, passed, seed=shot.seed, threads=shot.threads)
             return {name: getattr(found, name) for name in ("range_m", "intensity", "label", "element")}
 
         sigma = (scene.native.max_sigma_m, scene.native.max_sigma_per_m)
-        return replace(log, returns=respond(log, settings, shot.seed, solid_behind, sigma))
+        return replace(log, returns=respond(log, settings, shot.seed, first_behind, sigma))
 
     def _metadata(self, shot: Shot, noise: bool) -> dict[str, Any]:
         said: dict[str, Any] = {

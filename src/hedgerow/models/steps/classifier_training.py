@@ -15,11 +15,12 @@ Equations: docs/models.md §12.
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.base.labels import with_finer
 from hedgerow.base.progress import Progress
 from hedgerow.errors import InputError
 from hedgerow.log import Log
@@ -45,6 +46,21 @@ _BOUNDS: dict[str, tuple[float, float, bool]] = {
 _POPULATION = 4  # members per searched number
 _BLOCK_M = 16.0
 _HALO_M = _BOUNDS["radius_m"][1] * _RADIUS_STEP_M + _BOUNDS["smooth_radius_m"][1]
+
+
+class ClassifierScore(NamedTuple):
+    """How well returns of a labelled log were told apart."""
+
+    weighted: float
+    """What training maximises: both recalls, that of the volume with twice the weight."""
+    volume_recall: float
+    """Share of the volume's returns that were called a volume."""
+    surface_recall: float
+    """Share of the surface's returns that were called a surface."""
+    n_volume: int
+    """Returns with a label of a volume."""
+    n_surface: int
+    """Returns with any other label but 0."""
 
 
 @dataclass
@@ -87,7 +103,8 @@ def tune_classifier(
 
     Args:
         log: labelled returns, map frame; several logs are several sites (or sensors), each of which counts the same.
-        volume_labels: which labels are volumes; all others are surfaces, 0 is unlabelled and does not count.
+        volume_labels: which labels are volumes, with all finer ones that fold into them (`base.labels`): 70 is all
+            vegetation. All others are surfaces; 0 is unlabelled and does not count.
         voxel_m: side of the voxels that points are thinned to [m]; not searched.
         seed: the same seed gives the same parameters.
         max_rounds: generations of the search, 28 trials each; 0 keeps the best of the first.
@@ -108,23 +125,18 @@ def tune_classifier(
     return _with_threshold(sites, _parameters(found, voxel_m))
 
 
-def score_classifier(
-    log: Log, volume_labels: Collection[int], parameters: ClassifierParameters
-) -> tuple[float, float, float]:
-    """Score parameters on a labelled log.
-
-    Returns:
-        The score that `tune_classifier` maximises, the share of the volume's returns called a volume, and the share
-        of the surface's called a surface.
+def score_classifier(log: Log, volume_labels: Collection[int], parameters: ClassifierParameters) -> ClassifierScore:
+    """Score parameters on all returns of a labelled log.
 
     Raises:
         InputError: as `tune_classifier`.
     """
     site = _site(log, set(volume_labels), parameters.voxel_m)
     is_volume = site.scores(parameters) >= np.float32(parameters.volume_score)
-    volume = float(site.n_volume[is_volume].sum() / site.n_volume.sum())
-    surface = float(site.n_surface[~is_volume].sum() / site.n_surface.sum())
-    return float(_weighted(volume, surface)), volume, surface
+    n_volume, n_surface = int(site.n_volume.sum()), int(site.n_surface.sum())
+    volume = float(site.n_volume[is_volume].sum() / n_volume)
+    surface = float(site.n_surface[~is_volume].sum() / n_surface)
+    return ClassifierScore(float(_weighted(volume, surface)), volume, surface, n_volume, n_surface)
 
 
 def _weighted(volume: Any, surface: Any) -> Any:
@@ -137,7 +149,7 @@ def _site(log: Log, volume_labels: set[int], voxel_m: float) -> _Site:
     points = thinning.points_of(log)
     label = points["label"]
     thinned, thinned_of = thinning.thin(points["position_m"], points["toward"], voxel_m)
-    is_volume = np.isin(label, sorted(volume_labels)) & (label != 0)
+    is_volume = np.isin(label, sorted(with_finer(volume_labels))) & (label != 0)
     is_surface = ~is_volume & (label != 0)
     for name, mask in (("volume", is_volume), ("surface", is_surface)):
         if not mask.any():

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Permeability by counting: of the beams that met an element, the share that went on (Browning 2012 §3.3.2 and §3.3.3).
 
-A beam without return passed everything on its way. Counts add up over chunks, so the log can be cut in any way. An
-element that no beam ever hit is dropped: what was never seen to stop a beam is not there.
+A beam without return passed everything on its way. Counts add up over chunks, so the log can be cut in any way. A
+Gaussian that no beam ever hit is dropped: what was never seen to stop a beam is not there. A triangle without a hit
+may lie between the beams, or behind what stopped them all; `keep_unhit` says what becomes of it.
 
 Equations: docs/models.md §6.
 """
 
 from dataclasses import dataclass, replace
-from typing import Self, TypeVar
+from typing import Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from hedgerow.world.scene import Scene
 
 Tables = tuple[Gaussians | Triangles, ...]
 Table = TypeVar("Table", bound=Gaussians | Triangles)
+Unhit = Literal["none", "unmet", "all"]
 
 
 class CountParameters(Parameters):
@@ -34,21 +36,40 @@ class CountParameters(Parameters):
     """Hits added to the count of every element. Tallavajhula 2018 Table 4.1: 0 for ellipsoids, 1 for triangles."""
     prior_passes: NotNegative = 0.0
     """Passes added to the count of every element. Tallavajhula 2018 Table 4.1: 1 for ellipsoids, 2 for triangles."""
+    keep_unhit: Unhit = "unmet"
+    """Which triangles stay though no beam hit them: none; unmet, those that no beam passed either (solid, unless the
+    priors say otherwise); or all, as in Browning 2012 (those that were only passed have permeability 1). Gaussians
+    without a hit never stay."""
 
 
-def count_permeability(task: LearningTask, tables: tuple[Table, ...], parameters: CountParameters) -> tuple[Table, ...]:
-    """Return the tables with permeabilities counted over the log, without the elements that were never hit."""
-    counts = count_passes(task, tables, parameters.window_m)
-    return with_permeability(tables, counts, prior_hits=parameters.prior_hits, prior_passes=parameters.prior_passes)
+def count_permeability(
+    task: LearningTask,
+    tables: tuple[Table, ...],
+    parameters: CountParameters,
+    *,
+    boxes_m: NDArray[np.float64] | None = None,
+) -> tuple[Table, ...]:
+    """Return the tables with permeabilities counted over the log, without the elements that `keep_unhit` drops."""
+    counts = count_passes(task, tables, parameters.window_m, boxes_m=boxes_m)
+    return with_permeability(
+        tables,
+        counts,
+        prior_hits=parameters.prior_hits,
+        prior_passes=parameters.prior_passes,
+        keep_unhit=parameters.keep_unhit,
+    )
 
 
-def count_passes(task: LearningTask, tables: Tables, window_m: float) -> "Counts":
+def count_passes(
+    task: LearningTask, tables: Tables, window_m: float, *, boxes_m: NDArray[np.float64] | None = None
+) -> "Counts":
     """Count how often each element was hit and passed in the log, as a stage of learning."""
     return count(
         task.chunks,
         tables,
         max_range_m=task.summary.max_range_m,
         window_m=window_m,
+        boxes_m=boxes_m,
         progress=task.start("counting hits and passes"),
     )
 
@@ -83,6 +104,7 @@ def count(
     *,
     max_range_m: float,
     window_m: float = 0.5,
+    boxes_m: NDArray[np.float64] | None = None,
     progress: Progress | None = None,
 ) -> Counts:
     """Count hits and passes of all elements of the tables, numbered through in that order.
@@ -92,13 +114,14 @@ def count(
         tables: elements; their own permeabilities do not matter.
         max_range_m: how far a missing return says that there is nothing [m].
         window_m: how near to a triangle a return must be to have hit it [m].
+        boxes_m: (E, 6) of the elements; see `Scene.count`.
         progress: called with the number of beams done.
     """
     scene = scene_of(tables)
     total = Counts.zero(scene.n_elements)
     for log in counted(chunks(), progress):
         range_m = np.ascontiguousarray(log.returns.first_m)
-        hits, passes = scene.count(log.beams, range_m, max_range_m=max_range_m, window_m=window_m)
+        hits, passes = scene.count(log.beams, range_m, max_range_m=max_range_m, window_m=window_m, boxes_m=boxes_m)
         total = total + Counts(hits.astype(np.int64), passes.astype(np.int64))
     return total
 
@@ -119,8 +142,11 @@ def with_permeability(
     *,
     prior_hits: float = 0.0,
     prior_passes: float = 0.0,
+    keep_unhit: Unhit = "none",
 ) -> tuple[Table, ...]:
-    """Return the tables with the counted permeabilities and without the elements that were never hit.
+    """Return the tables with the counted permeabilities, without the Gaussians that were never hit.
+
+    Which triangles go is said by `keep_unhit`; see CountParameters.
 
     Raises:
         InputError: the priors are negative.
@@ -128,14 +154,17 @@ def with_permeability(
     if prior_hits < 0 or prior_passes < 0:
         raise InputError("prior_hits, prior_passes", f"expected 0 or more, found {prior_hits}, {prior_passes}")
     share = counts.permeability(prior_hits, prior_passes)
-    seen = counts.hits > 0
+    hit, unmet = counts.hits > 0, counts.hits + counts.passes == 0
+    triangles_kept = {"none": hit, "unmet": hit | unmet, "all": np.ones_like(hit)}[keep_unhit]
     done: list[Table] = []
     first = 0
     for table in tables:
         rows = slice(first, first + len(table))
         first += len(table)
-        column = {"stop": share[rows]} if isinstance(table, Gaussians) else {"permeability": share[rows]}
-        done.append(replace(table, **column)[seen[rows]])
+        if isinstance(table, Gaussians):
+            done.append(replace(table, stop=share[rows])[hit[rows]])
+        else:
+            done.append(replace(table, permeability=share[rows])[triangles_kept[rows]])
     return tuple(done)
 
 

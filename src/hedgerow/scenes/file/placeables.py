@@ -164,7 +164,7 @@ def _at_origin(part: MeshPart) -> PlacedPart:
 def _placeable_world(name: str, spec: WorldSpec, source: Source, appearance: Appearance) -> Placeable:
     world = load_world(source.beside(spec.file))
     counts = world.size().tables
-    if counts.get("points"):
+    if counts.get("points") or counts.get("beams"):
         raise source.error(("worlds", name, "file"), "is a world of points, which cannot stand beside meshes")
     scene: Scene | None = getattr(world, "scene", None)
     if scene is None:

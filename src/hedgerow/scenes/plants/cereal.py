@@ -6,8 +6,9 @@ from pydantic import Field
 
 from hedgerow.base.parameters import Share
 from hedgerow.scenes.mesh import Mesh, MeshPart, join_meshes
+from hedgerow.scenes.plants.blades import truncated_normal
 from hedgerow.scenes.plants.branching import GOLDEN_RAD, Branches, tubes, turn_away, unit
-from hedgerow.scenes.plants.grass import PatchParameters, truncated_normal
+from hedgerow.scenes.plants.grass import PatchParameters
 from hedgerow.scenes.plants.leaves import arc_spines, scaled_to_area, strips
 from hedgerow.scenes.plants.plant import Angle, LeafAreaIndex, Metres, PerSquareMetre
 

@@ -11,13 +11,11 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from hedgerow.base.arrays import Array
-from hedgerow.base.parameters import Share
 from hedgerow.errors import InputError
 from hedgerow.scenes.mesh import Mesh, MeshPart
-from hedgerow.scenes.plants.leaves import arc_spines, scaled_to_area
+from hedgerow.scenes.plants.blades import BladeParameters, bent_blades
 from hedgerow.scenes.plants.plant import (
     MAX_TRIANGLES,
-    Angle,
     LeafAreaIndex,
     Metres,
     MetresOrNone,
@@ -87,36 +85,17 @@ class CylinderGrassParameters(PatchParameters):
         return 2 * self.sides
 
 
-class BladeGrassParameters(PatchParameters):
+class BladeGrassParameters(BladeParameters, PatchParameters):
     """Bent blades."""
 
     density_per_m2: PerSquareMetre = 400.0
     """Mean number of blades per square metre, Poisson distributed; a mown lawn has tens of thousands."""
-    height_m: Metres = 0.35
-    """Mean height of the blades above the ground, bent as they are."""
-    height_spread: Share = 0.25
-    """Standard deviation of the height as a share of its mean; a normal law, cut off at two standard deviations."""
-    width_m: Metres = 0.005
-    """Width of a blade near its foot."""
-    bend_deg: Angle = 55.0
-    """Mean angle between the tip of a blade and the vertical."""
-    bend_spread_deg: Angle = 25.0
-    """The angle of a tip is uniform between bend_deg minus this and bend_deg plus this."""
     tuft_blades: int = Field(default=6, ge=1, le=1000)
     """Mean number of blades in a tuft; 1 is no tufts."""
     tuft_radius_m: MetresOrNone = 0.03
     """Standard deviation of the distance in x and y between a blade and the middle of its tuft."""
     leaf_area_index: LeafAreaIndex | None = None
     """Leaf area (one side) per ground area; blade widths are scaled to meet it. Default: width_m as it is."""
-    segments: int = Field(default=4, ge=1, le=64)
-    """Number of segments along a blade, two triangles each."""
-    folded: bool = False
-    """Whether a blade is folded along its middle, as real ones are; takes twice the triangles."""
-
-    @property
-    def triangles_per_stem(self) -> int:
-        """Two for each segment, four if it is folded."""
-        return self.segments * (4 if self.folded else 2)
 
 
 def make_cylinder_grass(parameters: CylinderGrassParameters, rng: np.random.Generator) -> tuple[MeshPart, ...]:
@@ -141,16 +120,8 @@ def make_cylinder_grass(parameters: CylinderGrassParameters, rng: np.random.Gene
 def make_blade_grass(parameters: BladeGrassParameters, rng: np.random.Generator) -> tuple[MeshPart, ...]:
     """Make a patch of bent blades in tufts."""
     feet = gather_tufts(parameters.feet_m(rng), parameters, rng)
-    n = len(feet)
-    height = parameters.height_m * (1 + parameters.height_spread * truncated_normal(n, rng))
-    spread = parameters.bend_spread_deg * rng.uniform(-1, 1, n)
-    tip = np.radians(np.clip(parameters.bend_deg + spread, 0, 170))
-    spine = arc_spines(feet, height, 0.15 * tip, tip, rng.uniform(0, 2 * np.pi, n), parameters.segments)
-    along = np.linspace(0, 1, parameters.segments + 1)
-    half_m = np.broadcast_to(parameters.width_m / 2 * (1 - 0.93 * along**2), (n, len(along)))
-    fold = 0.35 if parameters.folded else 0.0
     area_m2 = None if parameters.leaf_area_index is None else parameters.leaf_area_index * parameters.area_m2
-    return (MeshPart(scaled_to_area(spine, half_m, area_m2, fold), "grass", "grass"),)
+    return (MeshPart(bent_blades(feet, parameters, area_m2, rng), "grass", "grass"),)
 
 
 def gather_tufts(feet_m: Array, parameters: BladeGrassParameters, rng: np.random.Generator) -> Array:
@@ -163,10 +134,3 @@ def gather_tufts(feet_m: Array, parameters: BladeGrassParameters, rng: np.random
     # What would grow over the border comes in on the other side: patches side by side show no seam.
     near = (near + size / 2) % size - size / 2
     return np.concatenate([near, np.zeros((n, 1))], axis=1)
-
-
-def truncated_normal(n: int, rng: np.random.Generator) -> Array:
-    """Draw n standard normal numbers between -2 and 2."""
-    from scipy import special
-
-    return special.ndtri(rng.uniform(special.ndtr(-2.0), special.ndtr(2.0), n))

@@ -21,8 +21,8 @@ LeafArea = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
 LeafAreaIndex = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
 """Leaf area over ground area; the densest forests reach about 20."""
 
-MAX_TRIANGLES = 20_000_000
-"""Most triangles of one plant or patch; growing them takes about 4 GB."""
+MAX_TRIANGLES = 25_000_000
+"""Most triangles of one plant or patch; growing them takes about 5 GB."""
 
 
 class PlantParameters(Parameters):

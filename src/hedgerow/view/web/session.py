@@ -24,11 +24,13 @@ from hedgerow.inputs import Kind, Place, open_log, open_place, require_kind
 from hedgerow.log import Log
 from hedgerow.metrics.inputs import limit_ranges, require_same_beams
 from hedgerow.sensor import Sensor
+from hedgerow.sensor.drive import Aim
 from hedgerow.simulate import Simulation, replay, require_same_map, simulate
 from hedgerow.world import LearnedWorld, World, load_world
 
 if TYPE_CHECKING:
     from hedgerow.base.progress import StepProgress
+    from hedgerow.pulse.receiver import BeamSettings
 
 Rgb = tuple[int, int, int]
 LAYER_COLOURS: tuple[Rgb, ...] = ((86, 180, 233), (230, 159, 0), (0, 200, 140), (220, 110, 190), (240, 228, 66))
@@ -271,6 +273,9 @@ def open_session(
     seed: int = 0,
     progress: "StepProgress | None" = None,
     options: Mapping[str, Any] | None = None,
+    *,
+    settings: "BeamSettings | None" = None,
+    aim: Aim | None = None,
 ) -> Session:
     """Open logs, worlds and scenes to be shown together.
 
@@ -282,23 +287,27 @@ def open_session(
         seed: for firing.
         progress: called with a step of building a scene, how much of it is done, and how much there is.
         options: of `open_log`, for the logs.
+        settings: how pulses are sampled and received, for the scenes.
+        aim: how the true pulses of a scene's own sensor differ from its scan pattern.
 
     Raises:
         FileError: a path is missing, damaged, or of an unknown kind.
-        InputError: a log has no beams, or nothing was given.
+        InputError: a log has no beams, nothing was given, or there is nothing that settings or aim are for.
     """
     if not paths:
         raise InputError("view", "name at least one log, world or scene")
     kinds = [(path, require_kind(path, SHOWN_KINDS, "view")) for path in map(Path, paths)]  # before anything slow
+    _require_use([kind for _, kind in kinds], settings, aim)
     scenes = [open_place(path, "view") for path, kind in kinds if kind == "scene"]
     logs = [_open_log_layer(path, options or {}) for path, kind in kinds if kind == "log"]
     worlds = [WorldLayer(path.stem, _load_whole(path)) for path, kind in kinds if kind == "learned world"]
     if not logs and scenes:
-        logs.append(_drive_through(scenes.pop(0), seed, progress))
+        logs.append(_drive_through(scenes.pop(0), seed, progress, settings, aim))
     fired_at: list[tuple[str, World]] = [(each.name, each.world) for each in worlds] if logs else []
     if scenes:
         sensor = Sensor.of(logs[0].read(int(logs[0].sweeps[0])))
-        fired_at += [(each.name, each.open(sensor, progress=progress).world) for each in scenes]
+        opened = [each.open(sensor, settings=settings, progress=progress) for each in scenes]
+        fired_at += [(each.name, place.world) for each, place in zip(scenes, opened, strict=True)]
     simulated = [make_replay_layer(name, world, logs[0], seed) for name, world in fired_at]
     return _centred(tell_apart(logs + simulated), worlds)
 
@@ -316,13 +325,24 @@ def _load_whole(path: Path) -> LearnedWorld:
     return world
 
 
-def _drive_through(scene: Place, seed: int, progress: "StepProgress | None") -> Layer:
+def _require_use(kinds: Sequence[Kind], settings: "BeamSettings | None", aim: Aim | None) -> None:
+    """Raise InputError if something is said of pulses that are not fired here."""
+    if settings is not None and "scene" not in kinds:
+        raise InputError("settings of pulses", "only for scenes, and none is given")
+    if aim is not None and ("log" in kinds or "scene" not in kinds):
+        said = "only for a scene that its own sensor drives through; the beams of a log are fired as it has them"
+        raise InputError("encoder, cone", said)
+
+
+def _drive_through(
+    scene: Place, seed: int, progress: "StepProgress | None", settings: "BeamSettings | None", aim: Aim | None
+) -> Layer:
     """Return the layer of the scene's own sensor along the scene's first trajectory."""
     sensor = scene.sensor(None)
     if scene.plan is None or not scene.plan.file.trajectories:
         raise InputError(f"{scene.name}", "the scene names no trajectory; give a log whose beams to fire at it")
-    world, trajectories, _ = scene.open(sensor, progress=progress)
-    drive = simulate(world, sensor, next(iter(trajectories.values())), seed=seed)
+    world, trajectories, _ = scene.open(sensor, settings=settings, progress=progress)
+    drive = simulate(world, sensor, next(iter(trajectories.values())), seed=seed, aim=aim)
     return make_simulation_layer(scene.name, drive)
 
 

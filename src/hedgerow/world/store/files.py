@@ -3,7 +3,7 @@
 
     world.toml               kind, parameters, provenance, versions, settings of the tables
     tiles.parquet            which tiles there are, how many elements, the boxes they lie in, checksums of the files
-    gaussians/3_-1.parquet   the Gaussians with centres in tile x = 3, y = -1; likewise triangles/ and points/
+    gaussians/3_-1.parquet   the Gaussians with centres in tile x = 3, y = -1; likewise triangles/, points/, beams/
 
 `WorldFile` reads the first two alone; tiles are then read one by one or all at once.
 """
@@ -40,7 +40,7 @@ _SECTIONS = ("size", "tables")
 _NOISE = {"sigma0_m": float, "sigma_a_m": float, "max_incidence_rad": float, "sigma_per_m": float}
 _ADDED = {"sigma_per_m": 0.0}
 """What older files lack, and what they meant without it."""
-_NOUNS = {"triangles": "triangle", "gaussians": "Gaussian", "points": "point"}
+_NOUNS = {"triangles": "triangle", "gaussians": "Gaussian", "points": "point", "beams": "remembered beam"}
 
 
 def save_world(path: str | Path, header: WorldHeader, tables: Mapping[str, Elements], size: WorldSize) -> None:

@@ -29,6 +29,8 @@ _AXES = ("x", "y", "z")
 _FLAT: dict[str, dict[str, tuple[int, ...]]] = {
     "mean_m": {f"mean_{axis}_m": (i,) for i, axis in enumerate(_AXES)},
     "position_m": {f"position_{axis}_m": (i,) for i, axis in enumerate(_AXES)},
+    "origin_m": {f"origin_{axis}_m": (i,) for i, axis in enumerate(_AXES)},
+    "direction": {f"direction_{axis}": (i,) for i, axis in enumerate(_AXES)},
     "normal": {f"normal_{axis}": (i,) for i, axis in enumerate(_AXES)},
     "corners_m": {f"corner{k}_{axis}_m": (k, i) for k in range(3) for i, axis in enumerate(_AXES)},
     "covariance_m2": {f"covariance_{_AXES[i]}{_AXES[k]}_m2": (i, k) for i in range(3) for k in range(i, 3)},
