@@ -34,7 +34,7 @@ def test_the_surface_wins_on_the_plane_and_the_refined_world_is_as_good(targets)
 @pytest.mark.parametrize("name", ["Medium-density tree", "Tall grass"])
 def test_volumes_win_on_vegetation_by_a_large_factor(targets, name):
     found = distances(compare_target(targets, BY_NAME[name], 100, seed=1))
-    assert found["Volumetric"] < min(found["Surface"], found["Surface, 12 cm"]) / 1.5
+    assert found["Volumetric"] < min(found["Surface"], found["Surface, 12 cm"]) / 1.4
     # 80 measurements per direction hardly fill a histogram: what Table 3 can tell takes 300 or more.
     assert found["Refined"] < 1.1 * found["Volumetric"]
     assert found[mobile.SCENE_AGAIN] == min(found.values())  # no world comes nearer than reality itself
