@@ -145,6 +145,53 @@ def test_an_output_folder_that_stays_empty_goes_again(tmp_path):
         pass
 
 
+def write_a_file(path):
+    with atomic_file(path) as temporary:
+        temporary.write_text("new")
+
+
+def write_a_folder(path):
+    with atomic_folder(path, replaces=["*"]) as temporary:
+        (temporary / "a").write_text("new")
+
+
+def interrupted_at(call, write, path):
+    """Whether the write was interrupted at this call, counted from its beginning; false if it has not so many."""
+    calls = 0
+
+    def count(frame, event, _):
+        nonlocal calls
+        # No signal comes at a return, and what is raised there would pass by the finally of a generator.
+        if event == "return" or frame.f_code is interrupted_at.__code__:
+            return
+        calls += 1
+        if calls == call:
+            signal.raise_signal(signal.SIGINT)
+
+    sys.setprofile(count)
+    try:
+        write(path)
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.setprofile(None)
+    return False
+
+
+@pytest.mark.parametrize(("write", "inside"), [(write_a_file, ""), (write_a_folder, "a")])
+def test_an_interrupt_at_any_call_leaves_the_old_or_the_new_and_nothing_else(tmp_path, write, inside):
+    write(tmp_path / "x")
+    call = 0
+    contents = set()
+    while call == 0 or interrupted_at(call, write, tmp_path / "x"):
+        call += 1
+        assert [path.name for path in tmp_path.iterdir()] == ["x"], f"at call {call}"
+        contents.add((tmp_path / "x" / inside).read_text())
+        (tmp_path / "x" / inside).write_text("old")
+    assert call > 50
+    assert contents == {"old", "new"}
+
+
 KILLED = """
 import os, signal, sys
 from hedgerow.base.atomic import atomic_file, atomic_folder
