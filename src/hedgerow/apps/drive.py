@@ -99,7 +99,7 @@ def _headings(position_m: NDArray[np.float64]) -> NDArray[np.float64]:
     moves = np.linalg.norm(step_m, axis=1) > _STANDING_M
     if not moves.any():
         return np.zeros(len(position_m))
-    yaw = np.unwrap(np.arctan2(step_m[moves, 1], step_m[moves, 0]))
+    yaw: NDArray[np.float64] = np.unwrap(np.arctan2(step_m[moves, 1], step_m[moves, 0]))
     return np.interp(np.arange(len(position_m)), np.flatnonzero(moves), yaw)
 
 

@@ -46,7 +46,8 @@ def run(
         raise FileError(
             f"{data or '--data'}: planar-real needs the folder with the recording planar_radish; give --data"
         )
-    parts, pictures = [], []
+    parts: list[str] = []
+    pictures: list[Path] = []
     for name in LOGS:
         text, picture = _one(folder, data / "planar_radish" / f"{name}.npz", size or 250, seed, say)
         parts.append(text)
@@ -86,13 +87,14 @@ def _load(path: Path) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray
     """Return (S, B) ranges [m], inf for none, (S, 3) poses, (B,) bearings and the longest range."""
     try:
         with np.load(path) as found:
-            range_m, max_m = found["range_cm"] / 100.0, float(found["max_range"])
-            poses, start, step = found["pose"].astype(np.float64), float(found["start"]), float(found["step"])
+            range_m: NDArray[np.float64] = found["range_cm"] / 100.0
+            poses: NDArray[np.float64] = found["pose"].astype(np.float64)
+            max_m, start, step = (float(found[name]) for name in ("max_range", "start", "step"))
     except (OSError, KeyError, ValueError) as error:
         raise FileError(f"{path}: cannot be read as a recording of scans: {error}") from None
     range_m = np.where((range_m >= 0.95 * max_m) | (range_m <= 0), np.inf, range_m)
     chosen = slice(None, None, _EVERY)
-    bearing = start + step * np.arange(range_m.shape[1])
+    bearing = start + step * np.arange(range_m.shape[1], dtype=np.float64)
     return range_m[:, chosen], poses, bearing[chosen], 0.95 * max_m
 
 
