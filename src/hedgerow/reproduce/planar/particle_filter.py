@@ -80,7 +80,7 @@ def readings(n: int, seed: int) -> Observations:
         pose = np.array([random.uniform(0.4, 4.6), random.uniform(0.4, 4.6), random.uniform(0, 2 * np.pi)])
         beams = scan_beams(pose, BEARING_RAD)
         features.append(nominal_states(scene, beams, N_BEARINGS, SCALE.high_m).feature)
-        walks = [SITE.walks(int(random.integers(2**31)), 1)[0] for _ in range(N_EACH)]
+        walks = [SITE.walks(each, 1)[0] for each in random.integers(0, 2**31, N_EACH).tolist()]
         read = np.stack([_read(pose, each, random, 0).returns.first_m for each in walks], axis=1)
         values.append(read.astype(np.float64))
     return Observations(np.concatenate(features)[:n], np.concatenate(values)[:n])
