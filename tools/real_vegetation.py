@@ -13,7 +13,7 @@ Ouster in a tree-lined square stands beside one of the scene trail. docs/fidelit
 import argparse
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,8 @@ PLACES: dict[str, tuple[float, float, float, float, float, float]] = {
 VEGETATION, OTHER = 70, 72
 MARGIN_M = 4.0
 MODEL = "surface"
-DUAL_FOLDER, DUAL_RECORDING, DUAL_AT_S, DUAL_SLAB_M = "ouster_bsd", "dual_OSx128_2048_plaza", 28.0, 8.0
+DUAL_FOLDER, DUAL_RECORDING = "ouster_bsd", "dual_OSx128_2048_plaza"
+DUAL_AT_S, DUAL_SLAB_M, DUAL_SIGMA_M = 28.0, 8.0, 0.5
 
 
 @dataclass(frozen=True)
@@ -130,48 +131,66 @@ def draw(places: list[Found], path: Path) -> None:
     save_figure(figure, path)
 
 
-def real_dual(data: Path) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return points of first and second returns of a real sweep; where there is no second, the first is repeated."""
-    read, _ = loader(data / DUAL_FOLDER, DUAL_RECORDING)
-    sweep = read(0)
-    first_m = np.asarray(sweep["range"])
-    second_m = np.where(np.isfinite(sweep["range2"]), sweep["range2"], first_m)
-    return _places(sweep["origin"], sweep["dir"], first_m), _places(sweep["origin"], sweep["dir"], second_m)
+@dataclass(frozen=True)
+class TwoReturns:
+    """A sweep around a sensor in the middle, with up to two returns per pulse."""
+
+    origin_m: NDArray[np.float64]
+    direction: NDArray[np.float64]
+    range_m: NDArray[np.float64]
+    """(N, 2); inf without a return; the second repeats the first if there is but one."""
+
+    def points(self, number: int, chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Return the places of one of the two, for some pulses, in a slab beside the sensor."""
+        range_m = self.range_m[:, number]
+        seen = np.isfinite(range_m) & chosen
+        places_m = self.origin_m[seen] + range_m[seen, None] * self.direction[seen]
+        return places_m[np.abs(places_m[:, 1] - DUAL_SLAB_M) < DUAL_SLAB_M / 2]
 
 
-def simulated_dual(seed: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the same of a sweep in the wood of the scene trail, with the response, around the sensor."""
+def real_dual(data: Path) -> TwoReturns:
+    """Read a sweep of an Ouster that reports two returns."""
+    sweep = loader(data / DUAL_FOLDER, DUAL_RECORDING)[0](0)
+    first_m, second_m = np.asarray(sweep["range"]), np.asarray(sweep["range2"])
+    range_m = np.stack([first_m, np.where(np.isfinite(second_m), second_m, first_m)], axis=1)
+    return TwoReturns(np.asarray(sweep["origin"]), np.asarray(sweep["dir"]), range_m)
+
+
+def simulated_dual(behind: Literal["solid", "any"], seed: int) -> TwoReturns:
+    """Fire a sweep in the wood of the scene trail, with the response."""
     sensor = Sensor.named("os1-128")
     site = load_site("trail", wavelength_nm=sensor.config.beam.wavelength_nm)
-    world = site.world(BeamSettings(sub_rays=1)).with_vegetation(VegetationSettings(sigma_m=0.5, dual=True))
+    response = VegetationSettings(sigma_m=DUAL_SIGMA_M, dual=True, behind=behind)
+    world = site.world(BeamSettings(sub_rays=1)).with_vegetation(response)
     log = simulate(world, sensor, site.trajectories["first"], seed=seed, at_s=[DUAL_AT_S], noise=False).sweep(0)
-    middle_m = log.beams.origin_m.mean(axis=0)
-    first_m, second_m = log.returns.range_m[:, 0], log.returns.range_m[:, 1]
-    return tuple(
-        _places(log.beams.origin_m, log.beams.direction, range_m) - middle_m for range_m in (first_m, second_m)
-    )  # pyright: ignore[reportReturnType]
-
-
-def _places(origin_m: Any, direction: Any, range_m: Any) -> NDArray[np.float64]:
-    seen = np.isfinite(range_m)
-    return np.asarray(origin_m)[seen] + np.asarray(range_m, float)[seen, None] * np.asarray(direction, float)[seen]
+    around_m = log.beams.origin_m - log.beams.origin_m.mean(axis=0)
+    return TwoReturns(around_m, log.beams.direction.astype(np.float64), log.returns.range_m.astype(np.float64))
 
 
 def draw_dual(data: Path, path: Path, seed: int) -> None:
-    """Draw first returns in blue and second ones in red, real beside simulated, from the side."""
-    figure = new_figure(12, 6.5)
-    panels: Any = figure.subplots(2, 1)
+    """Draw first returns in blue and second ones in red where they differ, real beside simulated, from the side."""
+    figure = new_figure(11, 9)
     clouds = {
-        "real, Ouster in a square": real_dual(data),
-        "simulated, scene trail with the response": simulated_dual(seed),
+        "real, an Ouster in a square": real_dual(data),
+        'simulated, scene trail, behind = "solid"': simulated_dual("solid", seed),
+        'simulated, scene trail, behind = "any"': simulated_dual("any", seed),
     }
-    for axes, (title, (first, second)) in zip(panels, clouds.items(), strict=True):
-        for points, colour, name in ((first, "#1f5fbf", "first return"), (second, "#d62728", "second return")):
-            slab = points[(np.abs(points[:, 1] - DUAL_SLAB_M) < 4) & (np.abs(points[:, 0]) < 30)]
-            axes.scatter(slab[:, 0], slab[:, 2], s=1.0, c=colour, linewidths=0, label=name)
-        axes.set(title=title, aspect="equal", xlim=(-30, 30), ylim=(-3, 12), xlabel="x [m]", ylabel="z [m]")
-        axes.legend(loc="upper right", markerscale=6)
-    figure.suptitle("Two returns, a slab of 8 m from the side (Mattes 2021 Figs. 8 and 9); red lies on blue")
+    panels: Any = figure.subplots(3, 1, sharex=True)
+    for axes, (title, sweep) in zip(panels, clouds.items(), strict=True):
+        same = np.isclose(sweep.range_m[:, 0], sweep.range_m[:, 1], atol=0.01)
+        for number, chosen, colour, name in (
+            (0, same, "#b8b0a8", "both the same"),
+            (0, ~same, "#1f5fbf", "first return"),
+            (1, ~same, "#d62728", "second return"),
+        ):
+            points = sweep.points(number, chosen)
+            axes.scatter(points[:, 0], points[:, 2], s=1.2, c=colour, linewidths=0, label=name)
+        n_two, n_first = (np.isfinite(sweep.range_m[~same, 1]).sum(), np.isfinite(sweep.range_m[:, 0]).sum())
+        axes.set(title=f"{title}: {n_two / n_first:.0%} of the pulses have two", aspect="equal", ylabel="z [m]")
+        axes.set(xlim=(-30, 30), ylim=(-3, 10))
+        axes.legend(loc="upper left", markerscale=6, fontsize="small")
+    panels[-1].set_xlabel("x [m]")
+    figure.suptitle("Two returns, a slab of 8 m beside the sensor, seen from the side")
     save_figure(figure, path)
 
 

@@ -50,7 +50,9 @@ inline Vector3 longest_axis(const Matrix3& covariance) {
                 for (int c = 0; c < 3; ++c) squared[a][b] += power[a][c] / trace * (power[c][b] / trace);
         power = squared;
     }
-    const int column = power[0][0] >= power[1][1] && power[0][0] >= power[2][2] ? 0 : power[1][1] >= power[2][2] ? 1 : 2;
+    const int column = power[0][0] >= power[1][1] && power[0][0] >= power[2][2] ? 0
+                       : power[1][1] >= power[2][2]                             ? 1
+                                                                                : 2;
     Vector3 axis = power[column];
     const double length = std::hypot(axis[0], axis[1], axis[2]);
     double variance = 0;

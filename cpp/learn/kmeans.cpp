@@ -136,9 +136,12 @@ double Splitter::run(const Node& node, int restart, bool parallel) {
 
 Means Splitter::first_means(const Node& node, int restart, bool parallel, Sums& sums) {
     switch (settings_.start) {
-        case ClusterStart::points: return random_points(node, restart, parallel, sums);
-        case ClusterStart::axis: return along_axis(node, parallel, sums);
-        default: return random_partition(node, restart, parallel, sums);
+        case ClusterStart::points:
+            return random_points(node, restart, parallel, sums);
+        case ClusterStart::axis:
+            return along_axis(node, parallel, sums);
+        default:
+            return random_partition(node, restart, parallel, sums);
     }
 }
 

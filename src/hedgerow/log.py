@@ -23,11 +23,19 @@ from hedgerow.base import arrays
 from hedgerow.base.arguments import as_number, require_each, require_kind
 from hedgerow.base.arrays import Index, Numbers
 from hedgerow.base.columns import Table, require_agreement, set_fields
+from hedgerow.base.rgb import COLOURS, pack_rgb, unpack_rgb
 from hedgerow.errors import InputError
 
-_Missing = np.float32 | np.uint16 | np.int64
-MISSING: dict[str, _Missing] = {"intensity": np.float32(np.nan), "label": np.uint16(0), "element": np.int64(-1)}
+_Missing = np.float32 | np.uint16 | np.uint32 | np.int64
+MISSING: dict[str, _Missing] = {
+    "intensity": np.float32(np.nan),
+    "label": np.uint16(0),
+    "colour": np.uint32(0),
+    "element": np.int64(-1),
+}
 """What the columns of `Returns` hold where the range is inf. One fixed value makes equal data equal bit for bit."""
+MEASURED = ("intensity", "label", "colour")
+"""Columns of `Returns` that recordings have beside the range."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,8 +133,8 @@ class Beams(Table):
 class Returns(Table):
     """What came back: (N,) arrays for one return per pulse, (N, R) for R >= 2 of them, nearest first.
 
-    Where nothing came back the range is inf, the intensity NaN, the label 0 and the element -1. An array is None if
-    nothing is known of it. Raises InputError naming the array and the row that is wrong.
+    Where nothing came back the range is inf, the intensity NaN, label and colour 0 and the element -1. An array is None
+    if nothing is known of it. Raises InputError naming the array and the row that is wrong.
     """
 
     range_m: NDArray[np.float32]
@@ -137,6 +145,8 @@ class Returns(Table):
     """Semantic class; 0 is unlabelled."""
     element: NDArray[np.int64] | None = None
     """Which element of the simulated world made the return; -1 is none."""
+    colour: NDArray[np.uint32] | None = None
+    """What a camera saw there, 0xRRGGBB; black, 0, without a return. `rgb` parts it."""
 
     def __post_init__(self) -> None:
         """Check every value once."""
@@ -145,11 +155,21 @@ class Returns(Table):
         intensity = _require_return_column("intensity", self.intensity, range_m, MISSING["intensity"])
         label = _require_return_column("label", self.label, range_m, MISSING["label"])
         element = _require_return_column("element", self.element, range_m, MISSING["element"])
+        colour = _require_return_column("colour", self.colour, range_m, MISSING["colour"])
+        if colour is not None and (colour > COLOURS).any():
+            row = arrays.first_row(colour > COLOURS)
+            raise arrays.RowError("colour", row, f"is {colour[row].tolist()}; expected at most 0xFFFFFF")
         set_fields(self, {"range_m": range_m, "intensity": intensity, "label": label, "element": element})
+        set_fields(self, {"colour": colour})
 
     @classmethod
     def from_arrays(
-        cls, *, ranges: ArrayLike, intensities: ArrayLike | None = None, labels: ArrayLike | None = None
+        cls,
+        *,
+        ranges: ArrayLike,
+        intensities: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        colours: ArrayLike | None = None,
     ) -> Self:
         """Make returns from plain arrays or lists, all (N,) or all (N, R); see `Log.from_arrays`."""
         range_m = _as_ranges("ranges", ranges)
@@ -157,6 +177,7 @@ class Returns(Table):
             range_m=range_m,
             intensity=_as_return_column("intensities", intensities, range_m, MISSING["intensity"]),
             label=_as_return_column("labels", labels, range_m, MISSING["label"]),
+            colour=None if colours is None else _as_colours("colours", colours, range_m),
         )
 
     @property
@@ -168,6 +189,11 @@ class Returns(Table):
     def n_per_pulse(self) -> int:
         """How many returns a pulse can have, R."""
         return 1 if self.range_m.ndim == 1 else self.range_m.shape[1]
+
+    @property
+    def rgb(self) -> NDArray[np.uint8] | None:
+        """Red, green and blue of each return, (N, 3) or (N, R, 3); None if no colour is known."""
+        return None if self.colour is None else unpack_rgb(self.colour)
 
     @property
     def hit(self) -> NDArray[np.bool_]:
@@ -220,6 +246,7 @@ class Log:
         sweeps: ArrayLike | None = None,
         intensities: ArrayLike | None = None,
         labels: ArrayLike | None = None,
+        colours: ArrayLike | None = None,
         max_range_m: float = float("inf"),
         min_range_m: float = 0.0,
         sensor: str = "",
@@ -230,6 +257,7 @@ class Log:
         Args:
             ranges: (N,), or (N, R) nearest first [m]; inf is no return, and what stands beside it is dropped.
             intensities, labels: in the shape of `ranges`.
+            colours: red, green and blue, 0 to 255, in the last axis; else in the shape of `ranges`.
             max_range_m, min_range_m: nothing farther or nearer is seen [m].
             sensor: name of the lidar.
             map_origin_m: (3,) offset of the map in the outer frame [m]. Default 0.
@@ -239,7 +267,7 @@ class Log:
         """
         return cls(
             Beams.from_arrays(origins=origins, directions=directions, times=times, rings=rings, sweeps=sweeps),
-            Returns.from_arrays(ranges=ranges, intensities=intensities, labels=labels),
+            Returns.from_arrays(ranges=ranges, intensities=intensities, labels=labels, colours=colours),
             sensor=sensor,
             min_range_m=min_range_m,
             max_range_m=max_range_m,
@@ -339,6 +367,11 @@ def _as_return_column(
     else:
         column = arrays.as_integers(name, array, range_m.shape, type(missing))
     return np.where(np.isinf(range_m), missing, column)
+
+
+def _as_colours(name: str, rgb: ArrayLike, range_m: NDArray[np.float32]) -> NDArray[Any] | None:
+    """Convert red, green and blue in the last axis to colours in the shape of the ranges."""
+    return _as_return_column(name, pack_rgb(name, rgb), range_m, MISSING["colour"])
 
 
 def _require_ranges(name: str, range_m: NDArray[np.floating]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hedgerow.base.atomic import atomic_file, atomic_folder, require_place
+from hedgerow.base.atomic import atomic_file, atomic_folder, output_folder, require_place
 from hedgerow.errors import FileError
 
 FAILURES = [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt(), RuntimeError("bug")]
@@ -129,6 +129,67 @@ def test_a_place_that_cannot_be_written_is_refused_beforehand(tmp_path, monkeypa
     with pytest.raises(FileError, match=r"new\.txt: cannot write \(Permission denied\)"):
         require_place(tmp_path / "new.txt")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_output_folder_that_stays_empty_goes_again(tmp_path):
+    for error in (FileError("full"), KeyboardInterrupt()):
+        with pytest.raises(type(error)), output_folder(tmp_path / "a" / "b"):
+            assert (tmp_path / "a" / "b").is_dir()
+            raise error
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "old").mkdir()
+    with output_folder(tmp_path / "old"), output_folder(tmp_path / "new"):
+        (tmp_path / "new" / "file").touch()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new", "old"]
+    with pytest.raises(FileError, match="cannot make this folder"), output_folder(tmp_path / "new" / "file" / "c"):
+        pass
+
+
+def write_a_file(path):
+    with atomic_file(path) as temporary:
+        temporary.write_text("new")
+
+
+def write_a_folder(path):
+    with atomic_folder(path, replaces=["*"]) as temporary:
+        (temporary / "a").write_text("new")
+
+
+def interrupted_at(call, write, path):
+    """Whether the write was interrupted at this call, counted from its beginning; false if it has not so many."""
+    calls = 0
+
+    def count(frame, event, _):
+        nonlocal calls
+        # No signal comes at a return, and what is raised there would pass by the finally of a generator.
+        if event == "return" or frame.f_code is interrupted_at.__code__:
+            return
+        calls += 1
+        if calls == call:
+            signal.raise_signal(signal.SIGINT)
+
+    sys.setprofile(count)
+    try:
+        write(path)
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.setprofile(None)
+    return False
+
+
+@pytest.mark.parametrize(("write", "inside"), [(write_a_file, ""), (write_a_folder, "a")])
+def test_an_interrupt_at_any_call_leaves_the_old_or_the_new_and_nothing_else(tmp_path, write, inside):
+    write(tmp_path / "x")
+    call = 0
+    contents = set()
+    while call == 0 or interrupted_at(call, write, tmp_path / "x"):
+        call += 1
+        assert [path.name for path in tmp_path.iterdir()] == ["x"], f"at call {call}"
+        contents.add((tmp_path / "x" / inside).read_text())
+        (tmp_path / "x" / inside).write_text("old")
+    assert call > 50
+    assert contents == {"old", "new"}
 
 
 KILLED = """

@@ -3,8 +3,9 @@
 
     python kill_driver.py FOLDER SIGNAL N_MOMENTS OUTPUT WORD...
 
-A moment is a number of function calls, so it is the same in every run. Half of the moments are spread over all calls,
-most of which import modules, and half from where writing begins to where it ends.
+A moment is a number of function calls, so it is the same in every run. One in eight is anywhere in a command that still
+has to import its modules, which is most of its calls. For the others they are imported before: a quarter is anywhere,
+and the rest between the beginning and the end of writing.
 
 The command runs in FOLDER; OUTPUT is what it makes there. `NAME/` is a folder of outputs, each of which is the old one
 or a whole new one. What `--live` records is whole if a drive of fewer sweeps would have recorded it; SIGTERM must not
@@ -14,6 +15,7 @@ One line for each thing that is wrong, none if all is well.
 
 import hashlib
 import inspect
+import json
 import os
 import shutil
 import signal
@@ -21,7 +23,9 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from types import FrameType
 
@@ -53,6 +57,8 @@ class Ran:
     """The call at which the first hidden folder is made."""
     last_write: int = 0
     """The call at which the last one is gone."""
+    modules: tuple[str, ...] = ()
+    """What it imported."""
 
 
 def in_child(words: list[str], at_call: int | None, number: int) -> Ran:
@@ -66,7 +72,7 @@ def in_child(words: list[str], at_call: int | None, number: int) -> Ran:
             os._exit(_run(words, at_call, number, counted))
     status = os.waitpid(pid, 0)[1]
     text = errors.read_text()
-    calls = map(int, counted.read_text().split()) if counted.exists() else ()
+    calls = json.loads(counted.read_text()) if counted.exists() else ()
     for each in (errors, counted):
         each.unlink(missing_ok=True)
     return Ran(os.waitstatus_to_exitcode(status), text, *calls)
@@ -76,8 +82,10 @@ def _run(words: list[str], at_call: int | None, number: int, counted: Path) -> i
     sys.argv = ["hedgerow", *words]
     calls = first_write = last_write = 0
 
-    def count(frame: FrameType, *_: object) -> None:
+    def count(frame: FrameType, event: str, _: object) -> None:
         nonlocal calls, first_write, last_write
+        if event == "return":  # no signal comes there, and what is raised would pass by the finally of a generator
+            return
         calls += 1
         if calls == at_call:
             os.kill(os.getpid(), number)
@@ -98,7 +106,7 @@ def _run(words: list[str], at_call: int | None, number: int, counted: Path) -> i
         code = 1
     sys.setprofile(None)
     sys.stderr.flush()
-    counted.write_text(f"{calls} {first_write} {last_write}")
+    counted.write_text(json.dumps([calls, first_write, last_write, list(sys.modules)]))
     return code
 
 
@@ -135,12 +143,26 @@ class Outputs:
         """Run the command undisturbed."""
         self.words, self.made, self.in_folder = words, Path(name), name.endswith("/")
         self.is_live = "--live" in words
-        self.ran = in_child(words, None, signal.SIGTERM)
+        self.ran = self.run()
         self.whole = {path: {found} for path, found in self.now().items()}
-        if self.ran.code or not self.whole or not self.ran.first_write:
-            raise SystemExit(f"undisturbed: {self.ran}")
+        if not self.whole:
+            raise SystemExit(f"{name} was not made")
         self._kept = Path(tempfile.mkdtemp()) / self.made.name
         copy(self.made, self._kept)
+
+    def run(self) -> Ran:
+        """Run the command undisturbed."""
+        ran = in_child(self.words, None, signal.SIGTERM)
+        if ran.code or not ran.first_write:
+            raise SystemExit(f"undisturbed: exit code {ran.code}, {ran.stderr}")
+        return ran
+
+    def import_modules(self) -> None:
+        """Import here what the command imports, so that the next runs need not."""
+        for module in self.ran.modules:
+            with suppress(ImportError):
+                import_module(module)
+        self.ran = self.run()
 
     def put_back(self) -> None:
         """Put the outputs of the undisturbed run where they were."""
@@ -203,11 +225,20 @@ def check_moment(say: Callable[[str], None], outputs: Outputs, at_call: int, num
     outputs.check(before, say)
 
 
-def moments(ran: Ran, n: int) -> list[int]:
-    """Return the calls to end a command at: half of them anywhere, half while it writes."""
-    anywhere = [1 + ran.n_calls * (2 * k + 1) // n for k in range(n // 2)]
-    n -= n // 2
-    return anywhere + [ran.first_write + (ran.last_write - ran.first_write) * (2 * k + 1) // (2 * n) for k in range(n)]
+def spread(first: int, last: int, n: int) -> list[int]:
+    """Return n numbers, evenly spread."""
+    return [first + (last - first) * (2 * k + 1) // (2 * n) for k in range(n)]
+
+
+def check_moments(outputs: Outputs, calls: list[int], number: signal.Signals) -> None:
+    """End the command at each of some calls; every other time there is no old output."""
+    for moment, call in enumerate(calls):
+        if moment % 2:
+            remove(outputs.made)
+        else:
+            outputs.put_back()
+        where = f"{number.name} at call {call:,} of {outputs.ran.n_calls:,}"
+        check_moment(lambda text, where=where: print(f"{where}: {text}"), outputs, call, number)
 
 
 if __name__ == "__main__":
@@ -216,11 +247,10 @@ if __name__ == "__main__":
     outputs = Outputs(command, sys.argv[4])
     if outputs.is_live:
         outputs.take_shorter()
-    for moment, call in enumerate(moments(outputs.ran, n_moments)):
-        if moment % 2:
-            remove(outputs.made)
-        else:
-            outputs.put_back()
-        where = f"{ending.name} at call {call:,} of {outputs.ran.n_calls:,}"
-        check_moment(lambda text, where=where: print(f"{where}: {text}"), outputs, call, ending)
+    n_first, n_anywhere = -(-n_moments // 8), n_moments // 4
+    check_moments(outputs, spread(1, outputs.ran.n_calls, n_first), ending)
+    outputs.import_modules()
+    ran, n_writing = outputs.ran, n_moments - n_first - n_anywhere
+    calls = spread(1, ran.n_calls, n_anywhere) + spread(ran.first_write, ran.last_write, n_writing)
+    check_moments(outputs, calls, ending)
     outputs.end()

@@ -170,6 +170,7 @@ def test_learn_refuses_bad_models_settings_and_targets_and_leaves_nothing(lane_l
     assert_refused(run("learn", log, "-o", target, "--model", "voxels"), "voxels", "topdown")
     assert_refused(run("learn", log, "-o", target, "--model", "voxel", "--set", "side=1"), "side", "side_m")
     assert_refused(run("learn", log, "-o", target, "--model", "voxel", "--set", "side_m"), "NAME=VALUE")
+    assert_refused(run("learn", log, "-o", target, "--model", "voxel", "--preset", "euler"), "euler", "browning-2012")
     assert_refused(run("learn", tmp_path / "none.parquet", "-o", target), "none.parquet")
     assert_refused(run("learn", log, "-o", tmp_path / "no" / "site.world", "--model", "voxel"), "no")
     assert_refused(run("learn", log), "--output")
@@ -186,7 +187,9 @@ def test_compare_refuses_what_is_no_world_and_no_log(lane_logs, tmp_path):
 def test_models_lists_all_and_the_parameters_of_one():
     done = run("models")
     assert all(name in done.stdout for name in ("points", "surface", "permeable-surface", "voxel", "topdown", "hybrid"))
+    assert "deschaud-2012" in done.stdout
     assert "side_m" in run("models", "voxel").stdout
+    assert "preset deschaud-2012: through_voxel=True, tau=2.0" in run("models", "voxel").stdout
     assert_refused(run("models", "pixels"), "pixels", "voxel")
 
 

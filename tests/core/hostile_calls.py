@@ -435,7 +435,9 @@ KERNELS = {
     ),
     "fire": Kernel(_asked("fire"), lambda: _LIMITS | {"seed": 1}),
     "pierced": Kernel(_asked("pierced"), lambda: {"max_range_m": 50.0, "threads": 1}),
-    "count": Kernel(_asked("count"), lambda: _ranges() | {"max_range_m": 50.0, "window_m": 0.5, "threads": 1}),
+    "count": Kernel(
+        _asked("count"), lambda: _ranges() | {"max_range_m": 50.0, "window_m": 0.5, "boxes_m": None, "threads": 1}
+    ),
     "log_likelihood": Kernel(_asked("log_likelihood"), lambda: _ranges() | _LIMITS | {"min_sigma_m": 0.01}),
     "first_behind": Kernel(
         lambda **given: _core.first_behind(make_scene(), beams(), **given, progress=None) and None,

@@ -291,6 +291,10 @@ def test_wrong_suffix_is_told_by_the_first_bytes(tmp_path, log_maker):
     (tmp_path / "x.ply").rename(tmp_path / "x.las")
     with pytest.raises(FileError, match=r"x.las: is ply by its first bytes, not las; rename it to .ply"):
         open_log(tmp_path / "x.las")
+    write_log(log_maker(), tmp_path / "x.parquet")
+    (tmp_path / "x.parquet").rename(tmp_path / "x.mcap")
+    with pytest.raises(FileError, match=r"not mcap; rename it to .parquet$"):
+        open_log(tmp_path / "x.mcap")
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs the recordings in ../shared/data")

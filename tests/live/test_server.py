@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -23,6 +24,8 @@ from hedgerow.live.client import Client
 from hedgerow.live.points import make_points
 from hedgerow.live.publisher import Address, Publisher, encode_transform
 from hedgerow.live.server import SweepServer
+from hedgerow.sensor.drive import Aim
+from hedgerow.simulate import fire_sweep
 
 HERE = Pose.from_xyz_rpy((1, 0.5, 1), (0.01, 0.02, 0.1))
 THERE = Pose.from_xyz_rpy((1.4, 0.6, 1.1), (0.0, 0.02, 0.2))
@@ -134,6 +137,17 @@ def test_a_learned_world_has_its_noise_and_gets_more_only_when_asked_for(world, 
     log = direct(world, sensor, HERE, HERE, seed=2)
     log = sensor.degrade(log, 2) if noise else log
     assert sweep.points.tobytes() == make_points(sensor, log, 0).tobytes()
+
+
+def test_pulses_are_aimed_by_the_seed_of_the_request(world, sensor):
+    aim = Aim("uniform", cone=True)
+    with SweepServer(world, sensor, Address(port=0), aim=aim) as server, Client(server.url) as client:
+        answer = client.sweep(HERE, stamp_ns=0, seed=5, number=2)
+    standing = Trajectory.from_poses([0, round(sensor.sweep_s * 1e9)], [HERE, HERE])
+    expected = fire_sweep(world, sensor, standing, 2, 0, seed=5, aim=replace(aim, seed=5))
+    assert answer.points.tobytes() == make_points(sensor, expected, 0).tobytes()
+    plain = fire_sweep(world, sensor, standing, 2, 0, seed=5)
+    assert not np.array_equal(plain.returns.range_m, expected.returns.range_m)
 
 
 def test_a_ros_pose_is_answered_with_its_stamp(server, world, sensor):

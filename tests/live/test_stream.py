@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from hedgerow.base.interrupt import InterruptGuard
 from hedgerow.cli import app
 from hedgerow.cli.server_options import make_address
 from hedgerow.errors import SocketError
+from hedgerow.io import open_sink
 from hedgerow.live.client import Client
 from hedgerow.live.points import make_points
 from hedgerow.live.publisher import Address, Publisher
@@ -129,6 +131,20 @@ def test_the_first_ctrl_c_asks_and_the_second_interrupts():
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_ctrl_c_while_the_record_is_closed_does_not_lose_it(tmp_path, world, sensor, monkeypatch):
+    @contextmanager
+    def interrupted_at_the_end(path, **settings):
+        with open_sink(path, **settings) as sink:
+            yield sink
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr("hedgerow.live.stream.open_sink", interrupted_at_the_end)
+    simulation = hr.simulate(fired_at_once(world), sensor, TRAJECTORY)
+    with pytest.raises(KeyboardInterrupt):
+        stream_drive(simulation, address=Address(port=0), output=tmp_path / "x.parquet")
+    assert len(hr.read_log(tmp_path / "x.parquet").sweeps) == len(simulation)
 
 
 ENDS = [(signal.SIGINT, "interrupted", 130), (signal.SIGTERM, "told to end", 143)]  # Ctrl-C, and docker stop

@@ -10,6 +10,7 @@ from hedgerow.errors import InputError
 from hedgerow.models.vegetation_calibration import Selection, calibrate, scatter_of
 from hedgerow.pulse.vegetation import VegetationSettings
 from hedgerow.scenes import mesh
+from hedgerow.scenes.site import load_site
 from hedgerow.sensor import Sensor
 from hedgerow.world import Scene, SceneWorld
 from hedgerow.world.pulsed import PhysicsWorld
@@ -137,7 +138,7 @@ def pulses():
     sensor = Sensor.named("vlp-32c")
     standing = hr.Trajectory.standing(hr.Pose.from_xyz_rpy((0, 0, 0), (0, 0, 0)), 1.0)
     beams = sensor.drive(standing, n_sweeps=3)
-    return PhysicsWorld(bushes().scene), sensor, beams[beams.direction[:, 0] > 0.9]
+    return PhysicsWorld(bushes().scene, source={"scene": "bushes"}), sensor, beams[beams.direction[:, 0] > 0.9]
 
 
 @pytest.mark.parametrize("sigma_m", [0.05, 0.1, 0.2, 0.5])
@@ -154,6 +155,22 @@ def test_what_was_put_into_pulses_comes_out_again(pulses, sigma_m, seed):
     error_m2 = 2 * np.sqrt((4 * own_m2 * (sigma_m**2 + 0.03**2) + 2 * sigma_m**4) / n)
     assert_allclose(found.sigma_m**2, sigma_m**2, atol=5 * error_m2)
     assert abs(found.sigma_m - sigma_m) < 0.03
+    assert found.own_scene == (seed is None)
+    if found.own_scene:  # beam by beam: five standard errors, and the sensor's steps of 4 mm
+        assert abs(found.sigma_m - sigma_m) < 5 * sigma_m / np.sqrt(2 * n) + 0.001
+
+
+@pytest.mark.slow
+def test_centimetres_are_found_again_on_the_trail_where_neighbours_are_metres_apart():
+    sensor = Sensor.named("vlp-16")
+    site = load_site("trail", wavelength_nm=sensor.config.beam.wavelength_nm)
+    world = site.world()
+    for sigma_m, tolerance in ((0.05, 0.02), (0.1, 0.02), (0.2, 0.02), (0.5, 0.05)):  # the ground holds 0.5 m back
+        response = world.with_vegetation(VegetationSettings(sigma_m=sigma_m))
+        drive = hr.simulate(response, sensor, site.trajectories["first"], seed=3, at_s=[14.0, 18.0, 24.0])
+        found = calibrate(hr.Log.concatenate(list(drive)), PICK, simulated=world)
+        assert found.own_scene and found.measured.own_variance_m2 > 10
+        assert_allclose(found.sigma_m, sigma_m, rtol=tolerance)
 
 
 def test_rays_without_width_would_find_too_little(pulses):

@@ -6,7 +6,7 @@ import pytest
 from beam_reference import ahead, light_cone, received, received_rays, sub_ray_directions, wall
 
 from hedgerow import Beams, InputError, Scene
-from hedgerow.pulse.receiver import BeamSettings, resolve_pulse
+from hedgerow.pulse.receiver import BeamSettings, Processing, resolve_pulse
 from hedgerow.pulse.stencil import make_stencil
 from hedgerow.sensor import Sensor
 from hedgerow.sensor.config import RETURN_MODES, ReturnMode
@@ -127,7 +127,7 @@ def two_surfaces(offset_m, near_reflectance, far_reflectance):
     return wall(10.0 + offset_m, scene=scene, reflectance=far_reflectance, label=2)
 
 
-def answer(scene, mode, processing="light"):
+def answer(scene, mode, processing: Processing = "light"):
     # So narrow a cone that the sub-rays' ranges agree to the last float32 bit on each surface.
     settings = BeamSettings(beam=light_cone("circular", 0.4), mode=mode, processing=processing, cutoff_m=CUTOFF_M)
     world = PhysicsWorld(scene, settings)

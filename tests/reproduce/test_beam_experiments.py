@@ -34,6 +34,15 @@ def test_ks_distance_of_known_samples():
     assert grass_ranges.ks_distance(np.array([0.9, 1.0]), lambda r: r) == pytest.approx(0.9)
 
 
+def test_the_peak_of_ranges_of_the_gamma_law_is_the_laws_own():
+    stand = Stand(30, 50, 0.02, 1e-3, grass_ranges.DEPTH_M)
+    at = np.linspace(30, 35, 20_001)
+    drawn = np.interp((np.arange(50_000) + 0.5) / 50_000, stand.gamma(at), at)  # quantiles: no chance in it
+    case = grass_ranges.Case(stand, "law", drawn)
+    assert case.peak_error_m <= grass_ranges.PEAK_BIN_M
+    assert grass_ranges.Case(stand, "shifted", drawn + 0.4).peak_error_m == pytest.approx(0.4, abs=0.02)
+
+
 def test_mixed_pixels_appear_before_a_near_plane_and_not_before_a_far_one():
     near, far = (mixed_pixels.scan(background_m) for background_m in mixed_pixels.BACKGROUNDS_M)
     assert near.mixed.sum() >= 10

@@ -69,7 +69,7 @@ def test_returns_behind_a_car_are_counted(street):
     assert car.beam.tolist() == [0, 1]
     np.testing.assert_allclose(car.far_m, range_m[:2] + 0.5, atol=1e-5)
     assert car.behind_it(beams, range_m).tolist() == [False, False]
-    assert car.behind_it(beams, range_m + np.float32([3.0, 0.4, 9.0])).tolist() == [True, False]
+    assert car.behind_it(beams, range_m + np.array([3.0, 0.4, 9.0], np.float32)).tolist() == [True, False]
 
 
 def test_the_table_has_a_row_for_each_and_shares_of_what_returned(street):

@@ -22,6 +22,7 @@ def test_the_settings_of_the_full_scene_are_those_of_its_file():
 def test_both_lidars_see_the_root_brighter_than_the_trail(small):
     for name in root_scene.SENSORS:
         log = root_scene.scan(small, name, seed=1).log
+        assert log.returns.label is not None and log.returns.intensity is not None
         points, label = log.points(), log.returns.label[log.returns.hit]
         intensity = log.returns.intensity[log.returns.hit]
         on_step = (np.abs(points[:, 0]) < 1) & (np.abs(points[:, 1]) < 1.5)

@@ -173,7 +173,7 @@ def test_pose_errors_cost_likelihood(drive, tmp_path, monkeypatch):
     monkeypatch.setattr(pose_errors, "FIGURES", {"position_sigma_m": 0.5})  # large, for so few beams
     errors = {"exact": (), "position": ("position_sigma_m",)}
     said: list[str] = []
-    outcome = pose_errors.run(tmp_path, 6, 1, said.append, models={"Top Down": "topdown"}, errors=errors)
+    outcome = pose_errors.run(tmp_path, 6, 1, said.append, models={"Top Down": "topdown"}, errors=errors, one_in=1)
     rows = [line.split("|")[2:4] for line in outcome.text.splitlines() if line.startswith("| Top Down")]
     assert len(rows) == len(pose_errors.SHOWN)
     (exact, wrong), *_, (near, far) = [[float(cell) for cell in row] for row in rows]

@@ -97,8 +97,8 @@ def test_a_budget_names_the_field_that_goes_beyond_it():
 
 @pytest.mark.parametrize("kind", PLANTS)
 def test_the_triangles_of_a_plant_are_known_before_it_grows(kind):
-    small = {"side_m": 3.0} if "side_m" in PLANTS[kind].parameters.model_fields else {"detail": 0.3}
-    small = small if kind != "fern" else {}
+    fields = PLANTS[kind].parameters.model_fields
+    small = {name: value for name, value in (("side_m", 3.0), ("detail", 0.3)) if name in fields}
     parameters = PLANTS[kind].parameters.parse(small, kind)
     grown = sum(len(part.mesh.triangles) for part in PLANTS[kind].make(parameters, np.random.default_rng(1)))
     assert 0.4 < grown / parameters.n_triangles < 2.5  # an estimate; the least certain are the shoots of a conifer

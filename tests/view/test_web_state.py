@@ -10,6 +10,7 @@ from hedgerow import Log
 from hedgerow.errors import InputError
 from hedgerow.view.web.colours import UNKNOWN, colour, label_colour, label_name, robust_limits, scale
 from hedgerow.view.web.frame import Choice, gather_cloud, make_frame, thin
+from hedgerow.view.web.panel import draw_legend
 from hedgerow.view.web.session import Cache, Session, tell_apart
 
 # ---- sweeps ---------------------------------------------------------------------------------------------------
@@ -240,3 +241,15 @@ def test_two_layers_of_one_name_are_numbered():
     assert [each.name for each in tell_apart([layer(log, "a"), layer(log, "b"), layer(log, "a")])] == [
         "a (1)", "b", "a (2)",
     ]  # fmt: skip
+
+
+def test_points_have_the_colours_of_the_camera_where_the_log_has_them():
+    rgb = np.random.default_rng(1).integers(0, 256, (20, 3))
+    session = session_of(fan(n=10, sweeps=2, colours=rgb), fan(n=10, sweeps=2))
+    frame = make_frame(session, Choice(accumulate=2, position=1, quantity="colour"))
+    assert frame.shown[0].colour.tolist() == rgb.tolist()
+    assert (frame.shown[1].colour == UNKNOWN).all()  # this log has none
+    assert frame.legend.entries == (("as the camera saw it", UNKNOWN),)
+    plain = make_frame(session_of(fan(n=10, sweeps=1)), Choice(quantity="colour"))
+    assert plain.legend.entries == (("no log here has colours", UNKNOWN),)
+    assert draw_legend(plain.legend).shape[2] == 4

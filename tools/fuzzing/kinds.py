@@ -134,6 +134,14 @@ def read_vegetation(path: Path) -> None:
     VegetationSettings.load(path)
 
 
+def read_pose_errors(path: Path) -> None:
+    """Read errors of the pose, and apply them."""
+    from hedgerow.frames import Trajectory
+    from hedgerow.sensor.pose_errors import PoseErrors
+
+    PoseErrors.open(path).displace(Trajectory.line((0, 0, 0), (5, 0, 0), 5.0))
+
+
 def _log(name: str, room: str, make: Callable[[Path], Path], weight: float = 1.0, **options: Any) -> Kind:
     open_log = opener(options)
     return Kind(name, room, make, (read_log(open_log), describe), weight, open_log)
@@ -179,5 +187,6 @@ KINDS = (
     Kind("sensor-rosette", "sensor", seeds.rosette, (sweep_sensor, describe)),
     Kind("classifier", "models", seeds.classifier, (read_classifier,), 0.5),
     Kind("vegetation", "pulse", seeds.vegetation, (read_vegetation,), 0.5),
+    Kind("pose-errors", "sensor", seeds.pose_errors, (read_pose_errors,), 0.5),
 )
 BY_NAME = {each.name: each for each in KINDS}

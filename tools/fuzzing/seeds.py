@@ -42,7 +42,7 @@ TURN_AT = 35_900
 
 
 def small_log(n_sweeps: int = 2, per_sweep: int = 12, n_returns: int = 2) -> hr.Log:
-    """Return a log with two returns per pulse, intensities, labels, and some pulses without a return."""
+    """Return a log with two returns per pulse, intensities, labels, colours, and some pulses without a return."""
     rng = np.random.default_rng(1)
     n = n_sweeps * per_sweep
     direction = rng.normal(size=(n, 3))
@@ -60,6 +60,7 @@ def small_log(n_sweeps: int = 2, per_sweep: int = 12, n_returns: int = 2) -> hr.
         ranges,
         intensity=np.where(hit, rng.random((n, n_returns)), np.nan).astype(np.float32),
         label=np.where(hit, rng.integers(0, 100, (n, n_returns)), 0).astype(np.uint16),
+        colour=np.where(hit, rng.integers(0, 1 << 24, (n, n_returns)), 0).astype(np.uint32),
     )
     return hr.Log(beams, returns, "vlp-16", 0.5, 60.0, np.array(MAP_ORIGIN_M), {"seed": 7, "note": "größer"})
 
@@ -362,6 +363,13 @@ def vegetation(folder: Path) -> Path:
     text = "[vegetation]\nlabels = [70, 71]\nmean_m = { 70 = 0.1, 71 = 0.0 }\nsigma_m = 1.0\ndual = true\n"
     (folder / "vegetation.toml").write_text(text, encoding="utf-8")
     return folder / "vegetation.toml"
+
+
+def pose_errors(folder: Path) -> Path:
+    """Errors of the reported pose."""
+    text = "position_sigma_m = 0.02\nheading_sigma_deg = 0.1\nheading_correlation_s = 5\nmount_rpy_deg = [0, 0.5, -1]\n"
+    (folder / "errors.toml").write_text(text, encoding="utf-8")
+    return folder / "errors.toml"
 
 
 def read_seed(folder: Path) -> dict[str, bytes]:

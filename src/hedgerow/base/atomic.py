@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from fnmatch import fnmatch
 from pathlib import Path
 
+from hedgerow.base.interrupt import delay_interrupt
 from hedgerow.errors import FileError
 
 if os.name == "posix":
@@ -79,34 +80,49 @@ def atomic_folder(path: str | Path, *, replaces: Sequence[str], durable: bool = 
 def _work_folder(path: str | Path, target: Path) -> Generator[Path]:
     """Give a locked hidden folder beside the target; it is removed at the end, with all that is still in it."""
     _remove_left_over(target.parent)
-    work, lock = None, None
+    # It has its name before it is made: whenever a signal comes, there is something to remove.
+    work, lock = _hidden(target), None
     try:
-        while work is None:
-            work, lock = _make_locked(target)
+        while (made := _make_locked(work)) is None:
+            work = _hidden(target)
+        lock = made[0]
         yield work
     except OSError as error:
         raise FileError(f"{path}: cannot write ({error.strerror or error})") from error
     finally:
-        if work is not None:
-            shutil.rmtree(work, ignore_errors=True)
-        if lock is not None:
-            os.close(lock)
+        try:
+            _remove(work)
+        except KeyboardInterrupt:  # perhaps before it began
+            _remove(work)
+            raise
+        finally:
+            if lock is not None:
+                os.close(lock)
 
 
-def _make_locked(target: Path) -> tuple[Path | None, int | None]:
-    """Make a hidden folder and lock it; no folder if another took it for left over before it was locked."""
-    work = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+def _remove(work: Path) -> None:
+    """Remove a folder; Ctrl-C waits, since rmtree would leave the rest, and can raise an error of its own instead."""
+    with delay_interrupt():
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _hidden(target: Path) -> Path:
+    return target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+
+
+def _make_locked(work: Path) -> tuple[int | None] | None:
+    """Make a folder and lock it; None if another took it for left over before it was locked, else its lock, if any."""
     work.mkdir()
     try:
         lock = _lock(work)
     except (BlockingIOError, FileNotFoundError):
-        return None, None
+        return None
     except OSError:  # a network disk that knows no locks; so nobody will take it for left over
-        return work, None
+        return (None,)
     if lock is not None and not work.exists():
         os.close(lock)
-        return None, None
-    return work, lock
+        return None
+    return (lock,)
 
 
 def _lock(folder: Path) -> int | None:
@@ -146,7 +162,7 @@ def _remove_dead(work: Path) -> None:
         with suppress(OSError):
             (work / _OLD).rename(target)
     if not (work / _OLD).exists() or target.exists():
-        shutil.rmtree(work, ignore_errors=True)
+        _remove(work)
 
 
 def require_folder(path: str | Path) -> None:
@@ -183,11 +199,12 @@ def _swap(temporary: Path, target: Path, old: Path) -> None:
     if not target.exists():
         temporary.rename(target)
         return
-    target.rename(old)
     try:
+        target.rename(old)
         temporary.rename(target)
-    except BaseException:
-        old.rename(target)
+    except BaseException:  # also a signal between the two, or just behind them
+        if not target.exists():
+            old.rename(target)
         raise
 
 

@@ -46,9 +46,10 @@ class Table:
 
     @classmethod
     def without_checks(cls, columns: Mapping[str, NDArray[Any] | None]) -> Self:
-        """Make one from arrays that are right by construction; no value is checked."""
+        """Make one from arrays that are right by construction; no value is checked. Those not named are absent."""
         new = object.__new__(cls)
-        set_fields(new, {name: a if a is None else arrays.read_only(a) for name, a in columns.items()})
+        found = {each.name: columns.get(each.name) for each in fields(cls)}
+        set_fields(new, {name: a if a is None else arrays.read_only(a) for name, a in found.items()})
         return new
 
     @classmethod

@@ -54,8 +54,8 @@ def view(
     port
         0 for any that is free
     colour
-        layer, height, intensity, ring, label, range-error or log-likelihood; default: layer if there are two or more
-        clouds, else height
+        layer, height, intensity, ring, label, colour (of a camera, where the log has it), range-error or
+        log-likelihood; default: layer if there are two or more clouds, else height
     sweep
         number of the sweep to start with; default: the first
     accumulate

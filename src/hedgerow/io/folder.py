@@ -29,7 +29,7 @@ from hedgerow.io.options import ReadOptions
 from hedgerow.io.parquet.writer import LogWriter
 from hedgerow.io.source import LogSink, require_same_settings
 from hedgerow.io.trajectory import write_tum
-from hedgerow.log import Log
+from hedgerow.log import MEASURED, Log
 
 _POSES_PER_SWEEP = 5
 
@@ -130,7 +130,7 @@ class FolderWriter(LogSink):
         if self.like is None or self._sidecar is None:
             self.like, self._sidecar = log[:0], Sidecar.of(log, self.kind)
         require_same_settings(self.like, log)
-        for name in ("intensity", "label"):
+        for name in MEASURED:
             if (getattr(self.like.returns, name) is None) != (getattr(log.returns, name) is None):
                 raise InputError(name, "some sweeps have it and some have not; expected all or none")
         for _, sweep in log.iter_sweeps():

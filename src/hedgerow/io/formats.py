@@ -286,5 +286,5 @@ def _require_magic(path: Path, expected: Format) -> None:
     if head.startswith(b"PK\x03\x04"):
         raise FileError(f"{path}: is a zip archive, not {expected.name}; unpack it first")
     if others:
-        known = " or ".join(others[0].suffixes)
-        raise FileError(f"{path}: is {others[0].name} by its first bytes, not {expected.name}; rename it to {known}")
+        kind, suffix = others[0].name, others[0].suffixes[0]
+        raise FileError(f"{path}: is {kind} by its first bytes, not {expected.name}; rename it to {suffix}")

@@ -380,6 +380,7 @@ class KittiWriter(FolderWriter):
         """Prepare to write; see `FolderWriter`."""
         super().__init__(path, trajectory)
         self._n_unknown = 0
+        self._has_colour = False
 
     def write_sweep(self, folder: Path, number: int, sweep: Log, cloud: DeskewedSweep) -> list[Path]:
         """Write one sweep."""
@@ -388,6 +389,7 @@ class KittiWriter(FolderWriter):
         intensity = np.zeros(len(order), "<f4") if sweep.returns.intensity is None else sweep.returns.intensity[hit]
         values = np.column_stack([cloud.points, np.nan_to_num(intensity)])[order].astype("<f4")
         files = [_write(folder / "velodyne" / f"{number:06d}.bin", values.tobytes())]
+        self._has_colour |= sweep.returns.colour is not None
         if sweep.returns.label is not None:
             label = self._official(sweep.returns.label[hit][order])
             files.append(_write(folder / "labels" / f"{number:06d}.label", label.astype("<u4").tobytes()))
@@ -411,6 +413,8 @@ class KittiWriter(FolderWriter):
             self.written.losses.append(
                 f"{self._n_unknown:,} labels are 0 in the label files: SemanticKITTI has no such number ({KEPT} has)"
             )
+        if self._has_colour:
+            self.written.losses.append(f"the clouds have no colours: KITTI has no place for them ({KEPT} has)")
 
 
 def kitti_order(

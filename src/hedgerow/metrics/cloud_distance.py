@@ -235,12 +235,14 @@ class CloudDistances:
 def _mean_distances_m(indexed: ThinnedCloud, clouds: Mapping[str, ThinnedCloud]) -> dict[str, float | None]:
     """Return the mean distance of each cloud's points to the nearest of one cloud; None where there are no points."""
     points_m, _ = indexed.points()
-    nearest = Nearest(points_m, distinct=True) if len(points_m) else None
-    result: dict[str, float | None] = {}
+    result: dict[str, float | None] = dict.fromkeys(clouds)
+    if len(points_m) == 0:
+        return result
+    nearest = Nearest(points_m, distinct=True)
     for name, cloud in clouds.items():
         asked_m, counts = cloud.points()
-        has_distance = nearest is not None and len(asked_m)
-        result[name] = float(np.average(nearest.distance_m(asked_m), weights=counts)) if has_distance else None
+        if len(asked_m):
+            result[name] = float(np.average(nearest.distance_m(asked_m), weights=counts))
     return result
 
 

@@ -33,7 +33,7 @@ from hedgerow.models.surface import (
 from hedgerow.models.topdown import TopdownParameters, learn_topdown
 from hedgerow.models.voxel import VoxelParameters, learn_voxel
 from hedgerow.world import LearnedWorld
-from hedgerow.world.elements import Gaussians, Points, Triangles
+from hedgerow.world.elements import Gaussians, Points, RememberedBeams, Triangles
 from hedgerow.world.store.header import Provenance
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Model:
     about: str
     """When to use it."""
     parameters: type[Parameters]
-    learn: Callable[[LearningTask, Any], tuple[Gaussians | Triangles | Points, ...]]
+    learn: Callable[[LearningTask, Any], tuple[Gaussians | Triangles | Points | RememberedBeams, ...]]
     """The recipe: from the log and parameters to elements."""
 
     def parse(self, values: dict[str, Any]) -> Parameters:

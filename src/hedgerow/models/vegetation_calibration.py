@@ -15,7 +15,9 @@ Mattes 2021 does not say. If the same beams were fired at the scene, the mean is
 minus simulated range.
 
 A world is fired at as the log was made: with the pulses of the log's sensor, with the noise of that sensor, and with
-the log's own seed, if it says one. Else the scatter of thin rays, or of a quieter sensor, would be subtracted.
+the log's own seed, if it says one. Else the scatter of thin rays, or of a quieter sensor, would be subtracted. If the
+log says that it was fired at this very scene, all but the response is the same, and the deviation, too, is taken beam
+by beam: in a wood neighbours are metres apart, and centimetres drown in the difference of two such variances.
 
 Equations: docs/models.md §22.
 """
@@ -213,6 +215,8 @@ class Calibration:
     simulated: Scatter | None = None
     offset: Offset | None = None
     """Beam by beam, if the simulated beams are the measured ones."""
+    own_scene: bool = False
+    """Whether the log was fired at the simulated scene itself, with the same random numbers."""
 
     @property
     def mean_m(self) -> float:
@@ -234,12 +238,16 @@ class Calibration:
             notes.append("the simulation scatters more by itself than was measured, so the deviation was clipped to 0")
         if self.simulated is None:
             notes.append("nothing was simulated, so the deviation includes what the shape of the plants makes")
+        elif self.own_scene:
+            notes.append("the log was fired at this scene, so the deviation is that of measured minus simulated range")
         elif self.offset is None:
             notes.append("the simulated beams are others, so the mean is the difference to neighbours, always near 0")
         return notes
 
     @property
     def _excess_m2(self) -> float:
+        if self.own_scene and self.offset is not None:
+            return self.offset.variance_m2
         return self.measured.own_variance_m2 - (self.simulated.own_variance_m2 if self.simulated else 0.0)
 
     def settings(self) -> VegetationSettings:
@@ -301,7 +309,7 @@ def calibrate(
     """
     if not 0 < window_rad < np.pi / 2:
         raise InputError("window", f"expected an angle above 0 and below 90°, found {np.degrees(window_rad):g}°")
-    measured, own, offset = Scatter(), Scatter(), Offset()
+    measured, own, offset, own_scene = Scatter(), Scatter(), Offset(), seed is None
     for sweep, answer in counted(_in_step(log, simulated, seed, sensor), progress, _beams_of_the_log):
         rows = np.zeros(0, np.intp) if sweep is None else selection.rows(sweep, "log")
         answered = np.zeros(0, np.intp) if answer is None else selection.rows(answer, "simulation")
@@ -311,11 +319,12 @@ def calibrate(
             measured += scatter_of(sweep, rows, window_rad)
         if sweep is not None and answer is not None:
             offset += offset_of(sweep, rows, answer, answered)
+            own_scene &= _is_scene_of(sweep, simulated)
     _require_found("log", measured, selection, window_rad)
     if simulated is None:
         return Calibration(selection, window_rad, measured)
     _require_found("simulation", own, selection, window_rad)
-    return Calibration(selection, window_rad, measured, own, offset if offset.n else None)
+    return Calibration(selection, window_rad, measured, own, offset if offset.n else None, own_scene)
 
 
 def _beams_of_the_log(step: tuple[Log | None, Log | None]) -> int:
@@ -344,6 +353,14 @@ def _fire_again(world: World, sweep: Log, seed: int | None, sensor: Sensor | Non
     noise = fired_by is not None and not world.has_noise and bool(said.get("noise", True))
     chosen = int(said.get("seed", 0)) if seed is None else seed
     return replay(world, sweep, seed=chosen, sensor=fired_by, noise=noise)
+
+
+def _is_scene_of(sweep: Log, simulated: object) -> bool:
+    """Tell whether a sweep says that it was fired at this very scene, with the same settings."""
+    if not isinstance(simulated, World):
+        return False
+    mine, theirs = simulated.provenance(), sweep.metadata.get("world")
+    return "scene" in mine and plain("world", mine) == plain("world", theirs or {})
 
 
 def _require_found(name: str, scatter: Scatter, selection: Selection, window_rad: float) -> None:

@@ -20,12 +20,12 @@ strongest+last the first is the strongest and the second, if there is one, the l
 window only moves away from the sensor, and they cannot change places near the cutoff. (Noise larger than what is
 between two returns can change their order, since logs are sorted.)
 
-These are the windows of Goodin 2018 Fig. 2, and a receiver sees the sum of the light in them: many dim rays may outshine
-a bright one. The text of the paper (§3.2.3) has single rays instead. `processing="paper"` does as it says: strongest is
-the most intense ray (the nearest of equals), last the farthest (the most intense of equals), strongest+last both, or one
-return if they are the same ray, and first the plain average of the rays within the cutoff of the nearest. The intensity
-is then that of the ray, as if the whole pulse had gone its way, or the plain average; the threshold is asked of each ray.
-The paper has no other modes.
+These are the windows of Goodin 2018 Fig. 2, and a receiver sees the sum of the light in them: many dim rays may
+outshine a bright one. The text of the paper (§3.2.3) has single rays instead. `processing="paper"` does as it says:
+strongest is the most intense ray (the nearest of equals), last the farthest (the most intense of equals),
+strongest+last both, or one return if they are the same ray, and first the plain average of the rays within the cutoff
+of the nearest. The intensity is then that of the ray, as if the whole pulse had gone its way, or the plain average; the
+threshold is asked of each ray. The paper has no other modes.
 
 Equations: docs/models.md §18.
 """
@@ -68,7 +68,7 @@ class BeamSettings(Parameters):
     """Range interval within which light is one return; 0 makes every sub-ray a return of its own. Default: the
     sensor's."""
     threshold: NotNegative = 0.0
-    """Minimum intensity of a return (with processing paper, of each ray); a tenth of the spot on a white wall gives 0.1."""
+    """Minimum intensity of a return; a tenth of the spot on a white wall gives 0.1. With processing paper: of a ray."""
     range_falloff: bool = False
     """Whether intensity falls with the square of the range."""
     falloff_range_m: Positive = 10.0

@@ -108,7 +108,8 @@ def respond(
         settings: what is vegetation, and how far it scatters.
         seed: random numbers are keyed by this and the pulse.
         first_behind: finds what limits the noise, and gives the second return; passes `settings.passed_labels`.
-        sigma: range noise of the world's surfaces: a part that is always there, and one per metre [m, 1].
+        sigma: range noise of the world's surfaces: a part that is always there, and one per metre [m, 1]; 0 for pulses
+            with width, whose axis may meet something nearer than the leaf that answered.
 
     Returns:
         (N,) returns, or (N, 2) if dual. A range that would leave the plant for a place nearer than the sensor sees
@@ -163,7 +164,7 @@ def _behind(
     columns: dict[str, NDArray[Any]] = {}
     for name, missing in _MISSING.items():
         columns[name] = np.full(len(rows), missing)
-        columns[name][reached] = found[name]
+        columns[name][reached] = found.get(name, missing)  # what is simulated has no colours
     return columns
 
 

@@ -141,13 +141,17 @@ class Window:
     range_m: tuple[float, float]
 
 
-def busiest_window(histogram: BearingHistogram) -> Window:
+def busiest_window(histogram: BearingHistogram, farthest_m: float = np.inf) -> Window:
     """Return a window on the ring with the most returns: its densest 5 deg, and the ranges found there.
+
+    Returns beyond `farthest_m`, the background of a target, have no say.
 
     Raises:
         InputError: the histogram has no return.
     """
     ring, bearing_deg, range_m, counts = _returns(histogram)
+    near = range_m <= farthest_m
+    ring, bearing_deg, range_m, counts = ring[near], bearing_deg[near], range_m[near], counts[near]
     if len(counts) == 0:
         raise InputError("histogram", "nothing returned; there is nothing to draw")
     best = int(np.argmax(np.bincount(ring, counts)))

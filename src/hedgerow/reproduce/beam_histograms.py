@@ -28,8 +28,8 @@ BIN_M = 0.01
 """Ranges of single beams are few: bins of 2 mm, as in the histograms of bearing, would hold one or two."""
 
 
-def draw_target(scores: Comparison, folder: Path, name: str) -> list[Path]:
-    """Draw the histograms of one target, and those of two of its beams; return the files."""
+def draw_target(scores: Comparison, folder: Path, name: str, farthest_m: float) -> list[Path]:
+    """Draw the histograms of one target, nearer than `farthest_m`, and those of two of its beams; return the files."""
     real = next(iter(scores.scores.values())).histograms.real_bearing
     if real is None:
         raise TypeError("the comparison is not of a standing sensor")
@@ -38,7 +38,7 @@ def draw_target(scores: Comparison, folder: Path, name: str) -> list[Path]:
         for world, each in scores.scores.items()
         if (histogram := each.histograms.simulated_bearing) is not None
     }
-    window = busiest_window(real)
+    window = busiest_window(real, farthest_m)
     images, beams = folder / f"static-targets-{name}.png", folder / f"static-targets-{name}-beams.png"
     save_figure(bearing_histograms(real, simulated, window), images)
     save_figure(draw_two_beams({"real": real, **simulated}, window), beams)

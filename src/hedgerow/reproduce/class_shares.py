@@ -103,8 +103,8 @@ def _shares_text(found: dict[str, Classified]) -> str:
         }
         lines += [f"| {name} | {whose} | {' | '.join(cells)} |" for whose, cells in rows.items()]
     words = (
-        "The paper's places are other places: its street has more trees, and off-road more sky. How far the classifier "
-        "is at fault, the last row of each site says: it is what a classifier without error would give."
+        "The last row of each site is what a classifier without error would give: how far ours is from it is the "
+        "classifier's, how far it is from the paper's is the place's, which is another one."
     )
     return "\n".join([*lines, "", words])
 

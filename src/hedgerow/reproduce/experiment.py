@@ -76,6 +76,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     "off-path": Experiment("off_path", "worlds compared 0.5 to 4 m beside the path that they were learned from"),
     "budget": Experiment("budget", "likelihood and distance by the number of elements of refined worlds"),
     "voxel-size": Experiment("voxel_size", "Browning 2012 Fig. 22 and §6.5: distance by the size of the elements"),
+    "mesh-size": Experiment("mesh_size", "Browning 2012 §6.2.6: meshes with shared corners, and simplified"),
     "grass-ranges": Experiment("grass_ranges", "Goodin 2018 Fig. 5: ranges in cylinder grass, beside two closed forms"),
     "mixed-pixels": Experiment("mixed_pixels", "Goodin 2018 Fig. 7: an LMS-291, nine rods and a plane behind them"),
     "shrub-histogram": Experiment("shrub_histogram", "Goodin 2018 Fig. 8: ranges of a shrub, from 91 places"),

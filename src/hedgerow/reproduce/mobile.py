@@ -23,7 +23,7 @@ from hedgerow.reproduce.experiment import Outcome, Print
 from hedgerow.reproduce.mobile_pictures import draw_all
 from hedgerow.reproduce.occlusion import find_obstacles, occlusion_table
 from hedgerow.reproduce.recording import SceneDrive
-from hedgerow.reproduce.tables import PaperTable
+from hedgerow.reproduce.tables import PaperTable, order_table
 from hedgerow.simulate import replay
 from hedgerow.world import LearnedWorld
 
@@ -118,9 +118,14 @@ def run(folder: Path, size: int | None = None, seed: int = 1, say: Print = print
     ranges |= {name: replay(world, test, seed=seed).returns.first_m for name, world in worlds.items()}
     ranges[SCENE_AGAIN] = again.returns.first_m
     obstacles = find_obstacles(drive.site, test.beams)
-    text = [scores.table(aside=(SCENE_AGAIN,)).to_markdown(), occlusion_table(obstacles, test.beams, ranges)]
+    found = tuple(tables(place, scores))
+    text = (
+        f"**Order of the paper's six worlds, {place.name}**\n\n{order_table(found)}",
+        occlusion_table(obstacles, test.beams, ranges),
+        scores.table(aside=(SCENE_AGAIN,)).to_markdown(),
+    )
     pictures = draw_all(folder, f"mobile-{site}", drive.site, train, test, ranges, obstacles, scores)
-    return Outcome(tuple(tables(place, scores)), "\n\n".join(text), pictures)
+    return Outcome(found, "\n\n".join(text), pictures)
 
 
 def tables(site: MobileSite, scores: Comparison) -> list[PaperTable]:

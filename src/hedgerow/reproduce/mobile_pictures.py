@@ -81,7 +81,7 @@ def draw_tree(site: Site, test: Log, ranges: Ranges) -> Any | None:
         return None
     middle, away = found
     clouds = {name: _around(_points(test.beams, range_m), middle, TREE_HALF_M) for name, range_m in ranges.items()}
-    low_m, high_m = np.percentile(clouds[next(iter(clouds))][:, 2], [0.5, 99.9]) + [-0.5, 0.5]
+    low_m, high_m = np.percentile(clouds[next(iter(clouds))][:, 2], [0.5, 99.9]) + np.array([-0.5, 0.5])
     n_rows = -(-len(ranges) // N_COLUMNS)
     figure = new_figure(WIDTH_IN, n_rows * (0.4 + WIDTH_IN / N_COLUMNS * (high_m - low_m) / (2.4 * TREE_HALF_M)) + 0.3)
     for axes, (name, points) in zip(_panels(figure, len(ranges)), clouds.items(), strict=True):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is seen behind things: ground behind a chain-link fence, and points behind parked cars (Browning 2012 §6.2).
 
-Beams pass a fence in part, so reality has ground strikes behind it, and a world without permeability has none (Fig. 15).
-They do not pass cars, so reality has next to nothing behind them; nearest neighbours do (Fig. 17). The paper shows
-both in pictures; here they are counted, over all beams of a drive.
+Beams pass a fence in part, so reality has ground strikes behind it, and a world without permeability has none
+(Fig. 15). They do not pass cars, so reality has next to nothing behind them; nearest neighbours do (Fig. 17). The paper
+shows both in pictures; here they are counted, over all beams of a drive.
 """
 
 from collections.abc import Mapping

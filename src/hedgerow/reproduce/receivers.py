@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from hedgerow.pulse.receiver import BeamSettings
 
-OURS = "ours"
+OURS = "ours, fixed"
 WAYS: Mapping[str, BeamSettings] = {
     OURS: BeamSettings(),
     "the paper's stencil": BeamSettings(sampling="paper"),

@@ -129,29 +129,31 @@ def _text(site: Site, root: int, build_s: float, took_bytes: int, scans: list[Sc
             f"{len(each.log) / each.fire_s / 1e6:.2f} M",
             f"{each.real_time:.2f}",
             f"{len(each.log) / each.core_s / 1e6:.2f} M",
+            f"{each.core_s / each.sensor.sweep_s:.1f}",
         )
         for each in scans
     ]
-    head = (
-        "sensor",
-        "pulses of a sweep",
-        "returned",
-        "pulses per second",
-        "times real time",
-        "pulses per second of a core",
-    )
-    return f"{scene}\n\n{markdown_table(head, rows)}\n\nThe paper says of both sensors that it scans in real time."
+    head = ("sensor", "pulses of a sweep", "returned", "pulses per second", "times real time")
+    head += ("pulses per second of a core", "cores for real time")
+    return f"{scene}\n\n{markdown_table(head, rows)}\n\nThe paper says of both sensors that they scan in real time."
 
 
 def _draw(site: Site, scans: list[Scan], path: Path) -> None:
     figure = new_figure(13, 9.2)
     panels: Any = figure.subplot_mosaic([["scene", "scene"], list(SENSORS)], height_ratios=[1.15, 1])
     eye_m, look_at_m = (at + np.array([0.0, 0.0, site.terrain.height_m(0.0, 0.0)]) for at in (EYE_M, LOOK_AT_M))
-    colours = named_colours(site.labels)
-    size = {"width_px": 1100, "height_px": 520}
-    panels["scene"].imshow(
-        render_picture(site.scene, eye_m, look_at_m, fov_deg=FOV_DEG, **size, samples=3, colours=colours, bias_m=0.04)
+    picture = render_picture(
+        site.scene,
+        eye_m,
+        look_at_m,
+        fov_deg=FOV_DEG,
+        width_px=1100,
+        height_px=520,
+        samples=3,
+        colours=named_colours(site.labels),
+        bias_m=0.04,
     )
+    panels["scene"].imshow(picture)
     panels["scene"].set_title("the scene")
     panels["scene"].axis("off")
     dots: Any = None

@@ -35,6 +35,8 @@ from hedgerow.sensor import Sensor
 
 DISTANCE_M = 8.0
 """From the sensor to each target."""
+BEHIND_M = 1.0
+"""What is this much farther is the background."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,7 @@ def run(folder: Path, size: int | None = None, seed: int = 1, say: Print = print
         distance = distances(scores)
         say(f"{target.name}: " + ", ".join(f"{name} {value:.3f}" for name, value in distance.items()))
         rows.append((target.name, dict(zip(COLUMNS, PAPER[target.name], strict=False)), distance))
-        pictures += draw_target(scores, folder, target.trajectory)
+        pictures += draw_target(scores, folder, target.trajectory, DISTANCE_M + BEHIND_M)
     title = f"Bhattacharyya distance to reality, {n_repeats:,} measurements per direction (Browning 2012 Table 3)"
     table = PaperTable(title, COLUMNS, tuple(rows), digits=3, aside=(SCENE_AGAIN,))
     return Outcome((table,), pictures=tuple(pictures))

@@ -53,6 +53,11 @@ class PaperTable:
         rows = [[f"{cell[2:-2]}*" if cell.startswith("**") else cell for cell in line] for line in self.lines()]
         return ("", "", *self.columns), rows
 
+    def order(self, values: Mapping[str, float], among: Iterable[str]) -> list[str]:
+        """Return the columns of a row that have a value, best first."""
+        known = [name for name in among if name in values]
+        return sorted(known, key=lambda name: values[name], reverse=not self.lower_is_better)
+
     def _cells(self, values: Mapping[str, float]) -> Sequence[str]:
         ranked = [column for column in self.columns if column not in self.aside]
         known = [values[column] for column in ranked if column in values]
@@ -63,6 +68,16 @@ class PaperTable:
             is_best = column in ranked and column in values and values[column] == best
             cells.append(f"**{text}**" if is_best else text)
         return cells
+
+
+def order_table(tables: Iterable[PaperTable]) -> str:
+    """Return the columns of each metric that a paper has, best first, as there and as here, in Markdown."""
+    rows: list[tuple[str, ...]] = []
+    for table in tables:
+        for metric, paper, ours in table.rows:
+            if paper:
+                rows.append((metric, *(", ".join(table.order(values, paper)) for values in (paper, ours))))
+    return markdown_table(("best first", "paper", "ours"), rows)
 
 
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -64,7 +64,8 @@ def study_axis(axis: Axis, train: Log, test: Log, seed: int, say: Print = print)
     cloud_cm: list[float] = []
     n_elements: list[int] = []
     for value in axis.values:
-        world = learn(train, axis.model, **{axis.parameter: value})
+        parameters: dict[str, Any] = {axis.parameter: value}
+        world = learn(train, axis.model, **parameters)
         scores = compare(test, world, seed=seed)
         sweep_cm.append(100 * (scores["sweep_distance_m"] or 0.0))
         cloud_cm.append(100 * (scores["cloud_distance_m"] or 0.0))

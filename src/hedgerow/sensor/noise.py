@@ -67,4 +67,5 @@ def _returns(log: Log, range_m: NDArray[np.float32]) -> Returns:
         intensity=in_order("intensity", returns.intensity),
         label=in_order("label", returns.label),
         element=in_order("element", returns.element),
+        colour=in_order("colour", returns.colour),
     )

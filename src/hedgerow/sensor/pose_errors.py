@@ -78,7 +78,7 @@ class PoseErrors(Parameters):
             InputError: no file, and no preset of that name; says which there are.
         """
         if str(given) in PRESETS:
-            return cls(**PRESETS[str(given)])
+            return cls.parse(PRESETS[str(given)], str(given))
         path = Path(given)
         if path.suffix.lower() != ".toml":
             raise InputError("pose errors", f"{given} is no preset ({', '.join(PRESETS)}) and no .toml file")

@@ -4,7 +4,7 @@
     render(scene, "scene.png", eye_m=(-10, 0, 2), look_at_m=(0, 0, 1), colours=named_colours({"grass": 101}))
 
 How bright a surface looks follows from its slope, the sun, the part of the sky it sees, and haze. Beams only report
-ranges, so the slope comes from two more beams beside each: three points of one element make a plane. The three share a
+ranges, so the slope comes from two more beams beside each: three points of one surface make a plane. The three share a
 pulse number, hence their random numbers: range noise shifts them together, and permeable elements let all or none pass.
 """
 
@@ -65,6 +65,8 @@ _HAZE_M = 800.0
 """Distance over which haze takes all but 1/e of the colour."""
 _BESIDE_RAD = 1e-4
 """Angle between a beam and the two beside it: far less than a pixel, far more than float32 steps."""
+_STEEPEST = 5.0
+"""Hits of neighbouring beams whose ranges differ by more than this slope are not of one surface."""
 _SITE_BIAS_M = 0.04
 """Five standard deviations of the roughest material of a site: shadows begin above its noise."""
 
@@ -316,8 +318,7 @@ def _hit_with_normal(
     directions = (directions / np.linalg.norm(directions, axis=-1, keepdims=True)).astype(np.float32)
     beams = Beams.from_arrays(origins=eye_m, directions=directions.reshape(-1, 3), pulses=np.tile(pulse, 3))
     three = scene.fire(beams, seed=seed, threads=threads)
-    element = three.element.reshape(3, n)
-    same = (element[0] >= 0) & (element[0] == element[1]) & (element[0] == element[2])
+    same = _are_one_surface(three, n)
     points = np.where(same[:, None], three.range_m.reshape(3, n, 1).astype(np.float64), 0.0) * directions
     normal = np.cross(points[1] - points[0], points[2] - points[0])
     length = np.linalg.norm(normal, axis=1, keepdims=True)
@@ -325,6 +326,16 @@ def _hit_with_normal(
     normal = np.where(length > 0, normal / np.maximum(length, 1e-300), -direction)
     hits = Hits(**{each.name: getattr(three, each.name)[:n] for each in fields(Hits)})
     return hits, np.where((normal * direction).sum(axis=1, keepdims=True) > 0, -normal, normal)
+
+
+def _are_one_surface(three: Hits, n: int) -> NDArray[np.bool_]:
+    """Whether the three hits of each of n places are of one element, or of a mesh finer than the beams are apart."""
+    element, label, range_m = (each.reshape(3, n) for each in (three.element, three.label, three.range_m))
+    one = (element[0] >= 0) & (element[0] == element[1]) & (element[0] == element[2])
+    found = (element >= 0).all(axis=0) & (label[0] == label[1]) & (label[0] == label[2])
+    with np.errstate(invalid="ignore"):
+        steps = np.abs(range_m[1:] - range_m[0]).max(axis=0)
+        return one | (found & (steps < _STEEPEST * _BESIDE_RAD * range_m[0]))
 
 
 def _sky(direction: Array) -> Array:

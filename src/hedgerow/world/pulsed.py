@@ -201,6 +201,8 @@ class DetailedLog:
 class PhysicsWorld(World):
     """A scene seen by pulses with width."""
 
+    axis_answers = False
+
     def __init__(
         self,
         scene: Scene,

@@ -85,6 +85,8 @@ class World(ABC):
     """Whether its ranges already have the noise of a sensor, as those learned from a log do."""
     has_likelihood: bool = False
     """Whether `log_likelihood` answers."""
+    axis_answers: bool = True
+    """Whether a return comes from what the axis of its pulse met, as with single rays; not so with pulses of width."""
     vegetation: VegetationSettings | None = None
     """How vegetation scatters ranges, if it does; see `with_vegetation`."""
 
@@ -241,7 +243,8 @@ class World(ABC):
             found = scene.first_behind(some, near_m, far_m, passed, seed=shot.seed, threads=shot.threads)
             return {name: getattr(found, name) for name in ("range_m", "intensity", "label", "element")}
 
-        sigma = (scene.native.max_sigma_m, scene.native.max_sigma_per_m)
+        native = scene.native
+        sigma = (native.max_sigma_m, native.max_sigma_per_m) if self.axis_answers else (0.0, 0.0)
         return replace(log, returns=respond(log, settings, shot.seed, first_behind, sigma))
 
     def _metadata(self, shot: Shot, noise: bool) -> dict[str, Any]:

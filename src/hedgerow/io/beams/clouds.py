@@ -21,7 +21,7 @@ from hedgerow.io.beams.motion import move_to_map, require_pose, require_span, re
 from hedgerow.io.recovery.fit import first_lasers, guess_turned, nominal
 from hedgerow.io.recovery.sweeps import NotRecovered, Pulses, Recovery
 from hedgerow.io.source import Settings, SweepSource, pulse_ids
-from hedgerow.log import Beams, Log, Returns
+from hedgerow.log import MEASURED, MISSING, Beams, Log, Returns
 
 if TYPE_CHECKING:
     from hedgerow.sensor import Sensor
@@ -45,10 +45,12 @@ class SensorCloud:
     """(N,) first guess of its laser, highest first; made when it is read."""
     n_left_out: int = 0
     """Points that had no finite place."""
+    colour: NDArray[np.uint32] | None = None
+    """(N,) 0xRRGGBB."""
 
     def __getitem__(self, rows: NDArray[Any]) -> "SensorCloud":
         """Keep some of the points."""
-        beside = {name: getattr(self, name) for name in ("intensity", "label", "ring", "time_ns", "laser")}
+        beside = {name: getattr(self, name) for name in (*MEASURED, "ring", "time_ns", "laser")}
         kept: dict[str, Any] = {name: each if each is None else each[rows] for name, each in beside.items()}
         points = self.points[rows]
         return SensorCloud(points, **kept, n_left_out=self.n_left_out + len(self.points) - len(points))
@@ -205,9 +207,8 @@ class CloudSource(SweepSource):
         ring = pulses.ring.astype(np.uint16)
         beams = Beams(origin_m, direction, time_ns, ring, number, pulse_ids(sweep.number, len(seen)))
         returned = seen & np.isfinite(range_m)
-        intensity = _beside(cloud.intensity, pulses.point, returned, np.float32(np.nan))
-        label = _beside(cloud.label, pulses.point, returned, np.uint16(0))
-        return self.settings.log(beams[keep], Returns(range_m, intensity, label)[keep])  # it refuses nearer ranges
+        beside = {name: _beside(getattr(cloud, name), pulses.point, returned, MISSING[name]) for name in MEASURED}
+        return self.settings.log(beams[keep], Returns(range_m, **beside)[keep])  # it refuses nearer ranges
 
     def _fit(self) -> tuple[Recovery | None, dict[str, Any]]:
         """Try the recovery on a few sweeps; return it, or None, and what to note in the metadata."""

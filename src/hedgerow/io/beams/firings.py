@@ -19,7 +19,7 @@ from hedgerow.frames import Trajectory
 from hedgerow.io.beams.motion import move_to_map, require_span
 from hedgerow.io.options import ReadOptions
 from hedgerow.io.source import Settings, SweepSource, pulse_ids
-from hedgerow.log import Beams, Log, Returns
+from hedgerow.log import MEASURED, MISSING, Beams, Log, Returns
 
 _NS_PER_S = 1_000_000_000
 _FAR_OUT_M = 1e4  # poses farther from the origin are outer coordinates, as in UTM
@@ -43,6 +43,8 @@ class Firings:
     """(P, R) as the sensor reports it."""
     label: NDArray[np.uint16] | None = None
     """(P, R) semantic classes."""
+    colour: NDArray[np.uint32] | None = None
+    """(P, R) 0xRRGGBB."""
 
 
 class FiringSource(SweepSource):
@@ -116,12 +118,11 @@ def _nearest_first(firings: Firings, settings: Settings) -> tuple[NDArray[np.flo
     range_m[:, 1:][range_m[:, 1:] == range_m[:, :-1]] = np.inf
     missing = np.isinf(range_m)
     columns: dict[str, Any] = {}
-    if firings.intensity is not None:
-        intensity = np.take_along_axis(firings.intensity.astype(np.float32), order, axis=1)
-        columns["intensity"] = np.where(missing, np.float32(np.nan), intensity)
-    if firings.label is not None:
-        label = np.take_along_axis(firings.label.astype(np.uint16), order, axis=1)
-        columns["label"] = np.where(missing, np.uint16(0), label)
+    for name in MEASURED:
+        values: NDArray[Any] | None = getattr(firings, name)
+        if values is not None:
+            blank = MISSING[name]
+            columns[name] = np.where(missing, blank, np.take_along_axis(values.astype(blank.dtype), order, axis=1))
     return range_m, columns
 
 

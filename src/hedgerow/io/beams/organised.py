@@ -43,6 +43,8 @@ class PointGrid:
     label: NDArray[np.uint16] | None
     return_number: NDArray[np.int64] | None = None
     """(H, W) which return of its pulse a point is: 1 is the nearest."""
+    colour: NDArray[np.uint32] | None = None
+    """(H, W) 0xRRGGBB."""
 
     @property
     def hit(self) -> NDArray[np.bool_]:
@@ -129,6 +131,7 @@ def lasers_in_rows(points: PointGrid) -> PointGrid:
         _transposed(points.ring),
         _transposed(points.time_ns),
         _transposed(points.label),
+        colour=_transposed(points.colour),
     )
 
 
@@ -174,6 +177,7 @@ def fill_missing(points: PointGrid, start_ns: int, end_ns: int) -> OrganisedSwee
         in_order(time_ns),
         in_order(None if points.intensity is None else points.intensity[..., None]),
         in_order(None if points.label is None else points.label[..., None]),
+        in_order(None if points.colour is None else points.colour[..., None]),
     )
     return OrganisedSweep(firings, rms, float(1 - hit[keep].mean()))
 

@@ -69,7 +69,7 @@ class LogFile:
         path: the file or folder.
         sensor, min_range_m, max_range_m, map_origin_m, metadata: as in `Log`.
         n_per_pulse: returns that a pulse can have.
-        arrays: which of intensity, label and element there are.
+        arrays: which of intensity, label, element and colour there are.
         written_by: version of Hedgerow that wrote it.
         trajectory: None; beams have their own origins.
     """

@@ -45,7 +45,7 @@ BEAM_TYPES = {
     "direction_z": "float",
 }
 RETURN_TYPES = {"return_number": "uint8", "range_m": "float"}
-OPTIONAL_TYPES = {"intensity": "float", "label": "uint16", "element": "int64"}
+OPTIONAL_TYPES = {"intensity": "float", "label": "uint16", "element": "int64", "colour": "uint32"}
 _AXES = ("x", "y", "z")
 _BEAM_BYTES = 58  # all of BEAM_TYPES
 
@@ -276,7 +276,7 @@ class Assembly:
         """Return what was assembled."""
         beams = {name: column[: self._n_pulses] for name, column in self._beams.items()}
         returns = {name: column[: self._n_pulses] for name, column in self._returns.items()}
-        return Beams.without_checks(beams), Returns.without_checks(dict.fromkeys(OPTIONAL_TYPES) | returns)
+        return Beams.without_checks(beams), Returns.without_checks(returns)
 
     def _check(self, start: int, stop: int) -> None:
         Beams(**{name: column[start:stop] for name, column in self._beams.items()})

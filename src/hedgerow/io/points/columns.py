@@ -4,6 +4,7 @@
     x y z            where the return is, in the coordinates of the file [m]
     intensity        as the sensor reports it
     label            semantic class
+    colour           0xRRGGBB; files have it in their own words: rgb (PCD), or red green blue (PLY, LAS)
     ring, time       of the pulse; time in seconds
     return_number    1, 2, ... of the pulse; the rows of a pulse follow each other
     sweep            number of the sweep
@@ -26,12 +27,13 @@ from numpy.typing import NDArray
 from hedgerow.base import arrays
 from hedgerow.base.arrays import Numbers
 from hedgerow.base.atomic import atomic_file
+from hedgerow.base.rgb import COLOURS, from_bits, from_channels
 from hedgerow.errors import FileError, InputError, one_line
 from hedgerow.frames import Trajectory
 from hedgerow.io.notes import HeaderNotes, to_json, values_of
 from hedgerow.io.options import ReadOptions
 from hedgerow.io.source import LogSink, Settings, SweepSource, pulse_ids, require_memory, require_same_settings
-from hedgerow.log import MISSING, Beams, Log, Returns
+from hedgerow.log import MEASURED, MISSING, Beams, Log, Returns
 
 Columns = dict[str, NDArray[Any]]
 TYPES = {
@@ -40,6 +42,7 @@ TYPES = {
     "z": "<f8",
     "intensity": "<f4",
     "label": "<u2",
+    "colour": "<u4",
     "ring": "<u2",
     "time": "<f8",
     "return_number": "|u1",
@@ -73,7 +76,7 @@ _FAR = 1e18  # no coordinate or time is as large; squares still fit into float64
 
 def names_of(log: Log) -> list[str]:
     """Name the columns that a log has."""
-    absent = {name for name in ("intensity", "label") if getattr(log.returns, name) is None}
+    absent = {name for name in MEASURED if getattr(log.returns, name) is None}
     if log.returns.n_per_pulse == 1:
         absent.add("return_number")
     return [name for name in TYPES if name not in absent]
@@ -85,7 +88,7 @@ def to_columns(log: Log, offset_m: NDArray[np.float64] | float = 0.0) -> Columns
     pulse = np.nonzero(hit)[0]
     points, origin_m = log.points() + offset_m, log.beams.origin_m[pulse] + offset_m
     columns: Columns = dict(zip("xyz", points.T, strict=True))
-    columns |= {name: getattr(log.returns, name)[hit] for name in ("intensity", "label") if name in names_of(log)}
+    columns |= {name: getattr(log.returns, name)[hit] for name in MEASURED if name in names_of(log)}
     columns |= {"ring": log.beams.ring[pulse], "time": log.beams.time_ns[pulse] / 1e9, "sweep": log.beams.sweep[pulse]}
     if hit.ndim == 2:
         columns["return_number"] = np.nonzero(hit)[1] + 1
@@ -119,6 +122,9 @@ def rename_columns(columns: Columns, path: object, *, every: bool = False) -> Co
     found = {_ALIASES.get(name, name): column for name, column in lower.items()} | {
         name: column for name, column in lower.items() if name in TYPES
     }
+    colour = _colour_of(lower)
+    if colour is not None:
+        found["colour"] = colour
     for axis in "xyz":
         if axis not in found:
             raise FileError(f"{path}: field '{axis}' is missing (has {one_line(', '.join(columns), 100) or 'none'})")
@@ -134,6 +140,17 @@ def rename_columns(columns: Columns, path: object, *, every: bool = False) -> Co
         if name in kept:
             good &= np.abs(kept[name].astype(np.float64)) < _FAR  # also drops NaN
     return kept if good.all() else {name: column[good] for name, column in kept.items()}
+
+
+def _colour_of(columns: Columns) -> NDArray[np.uint32] | None:
+    """Return the colours of points by the names that other programs have for them; None if there are none."""
+    for name in ("rgb", "rgba"):
+        if name in columns and columns[name].ndim == 1 and columns[name].dtype.kind in "iuf":
+            return from_bits(columns[name])
+    channels = [columns[name] for name in ("red", "green", "blue") if name in columns]
+    if len(channels) == 3 and all(each.ndim == 1 and each.dtype.kind in "iuf" for each in channels):
+        return from_channels(*channels) if len({len(each) for each in channels}) == 1 else None
+    return None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -287,7 +304,8 @@ def _returns(
     for name in settings.arrays:
         column = np.full(shape, MISSING[name])
         values = columns[name][rows]
-        column[at] = values if name == "intensity" else np.clip(values, 0, 65535)
+        most = {"label": 65535, "colour": COLOURS}.get(name)
+        column[at] = values if most is None else np.clip(values, 0, most)
         beside[name] = column
     if settings.n_per_pulse == 1:
         grid, beside = grid[:, 0], {name: column[:, 0] for name, column in beside.items()}
@@ -331,7 +349,7 @@ def settings_of(header: dict[str, Any], columns: Columns, options: ReadOptions, 
         map_origin_m=np.array(origin_m, np.float64),
         metadata=header.get("metadata", {}) | note,
         n_per_pulse=max(1, 1 if numbers is None else int(header.get("n_per_pulse", most))),
-        arrays=[each for each in ("intensity", "label") if each in columns],
+        arrays=[each for each in MEASURED if each in columns],
     )
 
 
@@ -414,6 +432,10 @@ class CloudFileWriter(LogSink):
         """Return the header for rows of this type; its length must not depend on `n_points`."""
         raise NotImplementedError
 
+    def own_words(self, columns: Columns) -> Columns:
+        """Return the columns by the names, and with the values, that the format has for them."""
+        raise NotImplementedError
+
     def _append(self, log: Log) -> None:
         """Write the returns of a log, map frame plus map origin; missing returns have no place in a cloud.
 
@@ -422,7 +444,7 @@ class CloudFileWriter(LogSink):
         """
         if self._file is None:
             raise InputError(f"{self.path}", "the writer is not open; use it in a with block")
-        rows = to_rows(to_columns(log, log.map_origin_m))
+        rows = to_rows(self.own_words(to_columns(log, log.map_origin_m)))
         if self._like is None:
             self._like, self._text = log[:0], header_text(log)
             self._file.write(self.header(rows, 0, self._text))
@@ -440,7 +462,9 @@ class CloudFileWriter(LogSink):
                 if self._like is None:
                     raise InputError(f"{self.path}", "nothing was appended; append a log, an empty one if need be")
                 self._file.seek(0)
-                self._file.write(self.header(to_rows(to_columns(self._like)), self._n_points, self._text))
+                self._file.write(
+                    self.header(to_rows(self.own_words(to_columns(self._like))), self._n_points, self._text)
+                )
             finally:
                 self._file.close()
                 self._file = None

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from hedgerow.base.arrays import Numbers, is_member
 from hedgerow.base.interrupt import delay_interrupt
+from hedgerow.base.rgb import pack_rgb
 from hedgerow.errors import FileError, InputError
 from hedgerow.frames import Trajectory
 from hedgerow.io.formats import require_package
@@ -39,6 +40,7 @@ from hedgerow.io.points.columns import (
 from hedgerow.io.points.las_classes import to_labels
 from hedgerow.io.points.las_header import read_header
 from hedgerow.io.points.las_writer import (
+    CHANNELS,
     EXTRA,
     MOST_RETURNS,
     RECORD_ID,
@@ -83,6 +85,7 @@ class LasFile(SweepSource):
         text = header.content(USER_ID, RECORD_ID)
         self._own = {} if text is None else header_of(text.decode("utf-8", "replace"), path)
         self._intensity_scale = _intensity_scale(self._own, path)
+        self._colour_step: int | None = 257 if self._own else None
         self._n_points, self._most_at_once = header.n_points, max(1, _MOST_BYTES_AT_ONCE // header.point_bytes)
         with self._opened() as file:
             self._standard_time = file.header.global_encoding.gps_time_type.value == 1
@@ -192,6 +195,8 @@ class LasFile(SweepSource):
         if "gps_time" in names:
             time_s = np.asarray(points["gps_time"])
             columns["time"] = time_s + UNIX_AHEAD_S if self._standard_time else time_s
+        if names.issuperset(CHANNELS):
+            columns["colour"] = self._colour(points)
         columns |= {name: _extra(name, points[name]) for name in EXTRA if name in names}
         if "label" not in columns and self._own.get("las_record") != RECORD_VERSION:
             code = np.asarray(points["classification"])
@@ -199,6 +204,13 @@ class LasFile(SweepSource):
         kept = rename_columns(columns, self.path)
         self.n_left_out += len(points) - len(kept["x"])
         return kept
+
+    def _colour(self, points: Any) -> NDArray[np.uint32]:
+        """Return colours; LAS wants 16 bits of each channel, but some programs write 8, which the first points show."""
+        channels = np.stack([np.asarray(points[name]) for name in CHANNELS], axis=-1)
+        if self._colour_step is None:
+            self._colour_step = 1 if 0 < channels.max(initial=0) <= 255 else 257
+        return pack_rgb("colour", np.minimum(channels // self._colour_step, 255))
 
 
 def _intensity_scale(own: dict[str, Any], path: Path) -> float | None:

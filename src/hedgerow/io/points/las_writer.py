@@ -8,6 +8,7 @@
     scan angle              between the beam and straight down in the map; positive to the right of the way that the
                             sensor moved during the sweep, also if it did not move
     point source            1: a log is one route, or one setup
+    red, green, blue        16 bits each, as LAS wants them, if the log has colours (points of format 7, else 6)
 
 Extra dimensions hold ring, sweep, label (ours, two bytes) and vp_x vp_y vp_z (where the pulse was fired). A record of
 the user "hedgerow" holds the settings of the log. The bit for a coordinate system in WKT is set, which points of format
@@ -25,6 +26,7 @@ from numpy.typing import NDArray
 from hedgerow.base.arrays import group_rows
 from hedgerow.base.atomic import atomic_file
 from hedgerow.base.interrupt import delay_interrupt
+from hedgerow.base.rgb import unpack_rgb
 from hedgerow.errors import FileError, HedgerowError, InputError
 from hedgerow.io.formats import require_package
 from hedgerow.io.points.columns import TYPES, Columns, header_text, names_of, to_columns
@@ -36,6 +38,7 @@ from hedgerow.log import Log
 
 EXTRA = ("ring", "sweep", "label", "vp_x", "vp_y", "vp_z")
 """Extra dimensions."""
+CHANNELS = ("red", "green", "blue")
 USER_ID, RECORD_ID = "hedgerow", 1
 """Of the record with the settings of the log."""
 RECORD_VERSION = 2
@@ -100,7 +103,7 @@ class LasWriter(LogSink):
 
     def _open(self, target: BinaryIO, log: Log) -> None:
         laspy = self._laspy
-        header = laspy.LasHeader(point_format=6, version="1.4")
+        header = laspy.LasHeader(point_format=6 if log.returns.colour is None else 7, version="1.4")
         header.offsets, header.scales = np.floor(log.map_origin_m), np.full(3, STEP_M)
         header.system_identifier = log.sensor.encode("ascii", "replace")[:32].decode("ascii")
         header.generating_software = "hedgerow"
@@ -141,6 +144,9 @@ class LasWriter(LogSink):
             record["intensity"] = self._scaler.scaled(columns["intensity"])
         if "label" in columns:
             record["classification"] = _codes(columns)
+        if "colour" in columns:
+            for name, channel in zip(CHANNELS, unpack_rgb(columns["colour"]).T, strict=True):
+                record[name] = channel.astype(np.uint16) * np.uint16(257)
         for name in EXTRA:
             if name in columns:
                 record[name] = columns[name]

@@ -7,13 +7,14 @@ those without a return.
 """
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.base.rgb import as_float_bits
 from hedgerow.errors import FileError, one_line
 from hedgerow.frames import Pose, Trajectory
 from hedgerow.io.beams.motion import times_of
@@ -81,9 +82,22 @@ def open_sink(path: str | Path, trajectory: Trajectory | None) -> "PcdWriter":
 class PcdWriter(CloudFileWriter):
     """Appends points to a binary PCD file."""
 
+    def own_words(self, columns: Columns) -> Columns:
+        """Return the columns, with PCL's rgb for the colour."""
+        return with_pcl_rgb(columns)
+
     def header(self, rows: NDArray[Any], n_points: int, text: str) -> bytes:
         """Return the header, the number of points padded to a fixed width."""
         return pcd_header(rows, n_points, text)
+
+
+def with_pcl_rgb(columns: Columns) -> Columns:
+    """Return the columns, with PCL's rgb for the colour: its bits, called a float."""
+    if "colour" not in columns:
+        return columns
+    return {("rgb" if name == "colour" else name): column for name, column in columns.items()} | {
+        "rgb": as_float_bits(columns["colour"])
+    }
 
 
 def pcd_header(rows: NDArray[Any], n_points: int, text: str = "") -> bytes:
@@ -239,6 +253,7 @@ def cells_of(file: PcdFile, start_ns: int) -> PointGrid:
             cells("ring", np.int64),
             None if time_ns is None else time_ns.reshape(shape),
             cells("label", np.uint16),
+            colour=cells("colour", np.uint32),
         )
 
 
@@ -277,7 +292,7 @@ def _seen_from(file: PcdFile, cloud: CloudFile, options: ReadOptions) -> SweepSo
     scanner_m = np.array(options.scanner_m, np.float64)
     hit = points.hit
     xyz = np.where(hit[..., None], points.xyz - scanner_m, np.nan)
-    points = PointGrid(xyz, points.intensity, points.ring, points.time_ns, points.label)
+    points = replace(points, xyz=xyz)
     times = np.zeros(1, np.int64) if points.time_ns is None or not hit.any() else points.time_ns[hit]
     span_ns = int(times.min()), int(times.max())
     pose = Pose.from_xyz_rpy((scanner_m - cloud.map_origin_m).tolist())

@@ -23,11 +23,11 @@ from hedgerow.io.folder import DeskewedSweep, FolderWriter, folder_reading
 from hedgerow.io.notes import Sidecar
 from hedgerow.io.options import ReadOptions
 from hedgerow.io.points.columns import TYPES, Columns, rename_columns, times_ns, to_rows
-from hedgerow.io.points.pcd import PcdFile, cells_of, pcd_header, point_times, read_pcd
+from hedgerow.io.points.pcd import PcdFile, cells_of, pcd_header, point_times, read_pcd, with_pcl_rgb
 from hedgerow.io.recovery.sweeps import NotRecovered
 from hedgerow.io.source import Settings, SweepSource
 from hedgerow.io.trajectory import read_tum, write_tum
-from hedgerow.log import Log
+from hedgerow.log import MEASURED, Log
 
 _LOOKED_AT = 4
 _MARGIN_NS = 200_000_000
@@ -65,7 +65,7 @@ def _open_points(path: Path, files: list[Path], sidecar: Sidecar | None, options
 
     first = read_pcd(files[0])
     example = _cloud(first, starts[0])
-    arrays = [name for name in ("intensity", "label") if getattr(example, name) is not None]
+    arrays = [name for name in MEASURED if getattr(example, name) is not None]
     settings, reading = _settings(options, sidecar, arrays)
     reading = replace(reading, poses_ns=(trajectory.start_ns, trajectory.end_ns))
     trajectory = extend_trajectory(trajectory, _MARGIN_NS)
@@ -178,7 +178,8 @@ def _cloud(file: PcdFile, start_ns: int) -> SensorCloud:
     label = np.clip(columns["label"], 0, 65535).astype(np.uint16) if "label" in columns else None
     ring = np.clip(columns["ring"], 0, 65535).astype(np.uint16) if "ring" in columns else None
     n_left_out = file.height * file.width - len(points)
-    return SensorCloud(points, intensity, label, ring, point_times(columns, start_ns, file.path), n_left_out=n_left_out)
+    time_ns, colour = point_times(columns, start_ns, file.path), columns.get("colour")
+    return SensorCloud(points, intensity, label, ring, time_ns, n_left_out=n_left_out, colour=colour)
 
 
 def open_sink(path: str | Path, trajectory: Trajectory | None) -> "PcdFolderWriter":
@@ -196,14 +197,14 @@ class PcdFolderWriter(FolderWriter):
         """Write one sweep."""
         hit = sweep.returns.hit
         columns: Columns = {axis: cloud.points[:, k] for k, axis in enumerate("xyz")}
-        for name in ("intensity", "label"):
+        for name in MEASURED:
             if getattr(sweep.returns, name) is not None:
                 columns[name] = getattr(sweep.returns, name)[hit].astype(TYPES[name])
         columns["ring"] = sweep.beams.ring[cloud.pulse]
         columns["time"] = sweep.beams.time_ns[cloud.pulse] / 1e9
         if hit.ndim == 2:
             columns["return_number"] = (np.nonzero(hit)[1] + 1).astype(TYPES["return_number"])
-        rows = to_rows(columns)
+        rows = to_rows(with_pcl_rgb(columns))
         path = folder / f"{number:06d}.pcd"
         path.write_bytes(pcd_header(rows, len(rows)) + rows.tobytes())
         return [path]

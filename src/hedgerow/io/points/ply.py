@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.base.rgb import unpack_rgb
 from hedgerow.errors import FileError
 from hedgerow.frames import Trajectory
 from hedgerow.io.formats import require_package
@@ -47,6 +48,14 @@ def open_sink(path: str | Path, trajectory: Trajectory | None) -> "PlyWriter":
 
 class PlyWriter(CloudFileWriter):
     """Appends points to a binary PLY file."""
+
+    def own_words(self, columns: Columns) -> Columns:
+        """Return the columns, with red, green and blue for the colour."""
+        if "colour" not in columns:
+            return columns
+        channels = unpack_rgb(columns["colour"]).T
+        others = {name: column for name, column in columns.items() if name != "colour"}
+        return others | dict(zip(("red", "green", "blue"), channels, strict=True))
 
     def header(self, rows: NDArray[Any], n_points: int, text: str) -> bytes:
         """Return the header, the number of points padded to a fixed width."""

@@ -79,6 +79,7 @@ def organised_rows(
             intensity[:, k],
             None if returns.label is None else returns.label.reshape(shape)[:, k],
             None if kinds is None else (kinds[0][:, k], kinds[1][:, k]),
+            None if returns.colour is None else returns.colour.reshape(shape)[:, k],
         )[grid]
         for k in range(shape[1])
     ]

@@ -2,7 +2,8 @@
 """Messages of ROS 1 and ROS 2 as bytes: made for bags and for live output, and read as they come in live.
 
 Written clouds have the fields x y z intensity ring time in the layout of velodyne_pointcloud, 22 bytes a point; after
-them return_type and return_number if pulses can have several returns, and a label if there is one. Clouds that are read
+them return_type and return_number if pulses can have several returns, a label if there is one, and rgb (PCL's) if there
+are colours. Clouds that are read
 may have any fields.
 """
 
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hedgerow.base.rgb import as_float_bits
 from hedgerow.errors import InputError
 from hedgerow.log import Log, Returns
 
@@ -36,6 +38,7 @@ POINT = np.dtype(
 laser, time after the stamp [s]."""
 _RETURN = [("return_type", "u1"), ("return_number", "u1")]
 _LABEL = [("label", "<u2")]
+_RGB = [("rgb", "<f4")]
 ONLY, STRONGEST_FIRST, STRONGEST_LAST, WEAK_FIRST, WEAK_LAST = 7, 3, 4, 5, 6
 """What `return_type` says of a pulse that can have several returns, in the numbers of Autoware's point types, which
 Ouster's driver has too: the only return it got, or the nearest or farthest of several, and whether that is the
@@ -79,6 +82,7 @@ def cloud_rows(
     """
     time_s = (sweep.beams.time_ns[pulse] - start_ns) * 1e-9
     intensity, label, kinds = sweep.returns.intensity, sweep.returns.label, return_kinds(sweep.returns)
+    colour = sweep.returns.colour
     return point_rows(
         xyz,
         sweep.beams.ring[pulse],
@@ -86,6 +90,7 @@ def cloud_rows(
         0 if returned is None or intensity is None else intensity[returned],
         None if returned is None or label is None else label[returned],
         None if kinds is None else (0, 0) if returned is None else (kinds[0][returned], kinds[1][returned]),
+        None if returned is None or colour is None else colour[returned],
     )
 
 
@@ -251,6 +256,7 @@ def point_rows(
     intensity: ArrayLike,
     label: ArrayLike | None = None,
     kinds: tuple[ArrayLike, ArrayLike] | None = None,
+    colour: NDArray[np.uint32] | None = None,
 ) -> NDArray[np.void]:
     """Return the points of a cloud, (M,) of type `POINT`, with more fields behind these if there is more.
 
@@ -261,8 +267,9 @@ def point_rows(
         intensity: (M,), or one for all.
         label: (M,) semantic class.
         kinds: `return_type` and `return_number`, (M,) each or one for all.
+        colour: (M,) 0xRRGGBB.
     """
-    more = ([] if kinds is None else _RETURN) + ([] if label is None else _LABEL)
+    more = ([] if kinds is None else _RETURN) + ([] if label is None else _LABEL) + ([] if colour is None else _RGB)
     rows = np.empty(len(xyz), np.dtype([*POINT.descr, *more]))
     for axis, name in enumerate("xyz"):
         rows[name] = xyz[:, axis]
@@ -271,6 +278,8 @@ def point_rows(
         rows["return_type"], rows["return_number"] = kinds
     if label is not None:
         rows["label"] = label
+    if colour is not None:
+        rows["rgb"] = as_float_bits(colour)
     return rows
 
 

@@ -35,6 +35,7 @@ from hedgerow.io.ros.poses import PoseSource
 from hedgerow.io.ros.topic import NO_RETURN, CloudTopic, pulses_of, returns_per_pulse
 from hedgerow.io.ros.writer import ABOUT, POINTS, plane_topics
 from hedgerow.io.source import Settings, SweepSource
+from hedgerow.log import MEASURED
 
 if TYPE_CHECKING:
     from hedgerow.sensor import Sensor
@@ -204,7 +205,7 @@ class _CloudRecording:
         chosen = np.unique(np.linspace(0, len(self.topic.entries) - 1, _LOOKED_AT).round().astype(int)).tolist()
         some = [self.topic.points(number) for number in chosen]
         first = next((each for each in some if each.hit.any()), some[0])
-        arrays = [name for name in ("intensity", "label") if getattr(first, name) is not None]
+        arrays = [name for name in MEASURED if getattr(first, name) is not None]
         known = replace(self, settings=replace(self.settings, arrays=arrays))
         if self.topic.misses is not None and self.is_ours and self.options.recover != "no":
             return known._with_misses()
@@ -297,7 +298,8 @@ def _cloud(points: PointGrid) -> SensorCloud:
     ring = None if points.ring is None else np.clip(points.ring[hit], 0, 65535).astype(np.uint16)
     n_left_out = hit.size - int(np.count_nonzero(hit))
     xyz, time_ns = points.xyz[hit], chosen(points.time_ns)
-    return SensorCloud(xyz, chosen(points.intensity), chosen(points.label), ring, time_ns, n_left_out=n_left_out)
+    beside = {name: chosen(getattr(points, name)) for name in MEASURED}
+    return SensorCloud(xyz, ring=ring, time_ns=time_ns, n_left_out=n_left_out, **beside)
 
 
 def _start_rad(points: PointGrid, sensor: "Sensor | None") -> float:

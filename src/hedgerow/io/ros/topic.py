@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.base.rgb import from_bits
 from hedgerow.errors import FileError, InputError
 from hedgerow.io.beams.firings import Firings
 from hedgerow.io.beams.motion import times_of
@@ -19,6 +20,7 @@ from hedgerow.io.beams.organised import PointGrid
 from hedgerow.io.ros.bag import Bag, Message
 from hedgerow.io.ros.messages import rows_of
 from hedgerow.io.source import require_memory
+from hedgerow.log import MEASURED
 
 NO_RETURN = "/no_return"
 """Ends the name of the topic with missing returns."""
@@ -35,6 +37,7 @@ _RING = ("ring", "channel", "laser_id", "laser", "line")
 _TIME = ("time", "t", "timestamp", "time_stamp", "timestamps", "offset_time", "time_offset_ns", "stamp")
 _LABEL = ("label", "semantic", "class")
 _NUMBER = ("return_number",)
+_RGB = ("rgb", "rgba")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +160,7 @@ def pulses_of(points: PointGrid, misses: PointGrid | None, n_returns: int) -> Fi
     ranges = np.full(shape, np.inf)
     ranges[pulse[kept], slot[kept]] = np.einsum("ij,ij->i", xyz[kept], direction[pulse[kept]])
     beside: dict[str, Any] = {}
-    for name in ("intensity", "label"):
+    for name in MEASURED:
         values = getattr(points, name)
         if values is not None:
             beside[name] = np.zeros(shape, values.dtype)
@@ -228,7 +231,7 @@ def stacked(planes: list[PointGrid]) -> PointGrid:
         return None if any(each is None for each in values) else np.stack(values, axis=2).reshape(1, -1)
 
     xyz = np.stack([plane.xyz for plane in planes], axis=2).reshape(1, -1, 3)
-    names = ("intensity", "ring", "time_ns", "label", "return_number")
+    names = (*MEASURED, "ring", "time_ns", "return_number")
     return PointGrid(xyz, **{name: of(name) for name in names})
 
 
@@ -266,7 +269,7 @@ def _with_misses(firings: Firings, misses: PointGrid) -> Firings:
     ring = np.concatenate([firings.ring, _of(misses.ring, there, np.int64)])
     order = np.lexsort([ring, time_ns])
     beside: dict[str, Any] = {}
-    for name in ("intensity", "label"):
+    for name in MEASURED:
         values = getattr(firings, name)
         if values is not None:
             beside[name] = np.concatenate([values, np.zeros((n, n_returns), values.dtype)])[order]
@@ -308,7 +311,13 @@ def points_of(message: Any, stamp_ns: int, where: str) -> PointGrid:
             times_of(_first(rows, _TIME), stamp_ns),
             _first(rows, _LABEL, np.uint16),
             _first(rows, _NUMBER, np.int64),
+            _colour(rows),
         )
+
+
+def _colour(rows: NDArray[np.void]) -> NDArray[np.uint32] | None:
+    packed = _first(rows, _RGB)
+    return None if packed is None else from_bits(packed)
 
 
 def _rows(message: Any, where: str) -> NDArray[np.void]:

@@ -3,7 +3,7 @@
 
 /points             PointCloud2 x y z intensity ring time, one message per sweep, stamped at its first pulse;
                     points lie in the frame of the sensor at their own instants, as drivers publish them.
-                    return_type, return_number where pulses can have several returns; label if there are any
+                    return_type, return_number where pulses can have several returns; label and rgb if there are any
 /points2, ...       of organised clouds the second returns and so on, in the same grid, as Ouster's driver has them
 /points/no_return   the same fields for pulses without a return; x y z is the direction of the pulse
 /tf, /tf_static     map -> base_link at the first and last pulse of every sweep and at the poses between;

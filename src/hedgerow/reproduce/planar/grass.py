@@ -49,8 +49,8 @@ def run(folder: Path, size: int | None = None, seed: int = 1, say: Print = print
         + markdown_table(
             ("", "same pose, read again", "pose 1 cm beside", "predicted by NP-Reg from all other poses"), rows
         )
-        + "\n\nOn a wall the neighbour knows as much as the pose itself. In grass no model that smooths over poses can: "
-        "a map of the blades, or of how often beams pass, is needed. That is what learned worlds are."
+        + "\n\nOn a wall the neighbour knows as much as the pose itself. In grass no model that smooths over poses "
+        "can: a map of the blades, or of how often beams pass, is needed. That is what learned worlds are."
     )
     picture = _draw(folder / "planar-grass.png", values, shifts, sites["grass"])
     return Outcome(text=text, pictures=(picture,))

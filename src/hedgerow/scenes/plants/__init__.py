@@ -4,8 +4,8 @@
     parts = PLANTS["broadleaf"].grow(seed=7, height_m=9)
 
 A kind of plant is one file plus one row: the file beside this one has its parameters and the function that makes it
-(grass.py has two kinds of grass, blades.py the tussock), the row of the table PLANTS below makes it known to scene files and
-`hedgerow plants`.
+(grass.py has two kinds of grass, blades.py the tussock), the row of the table PLANTS below makes it known to scene
+files and `hedgerow plants`.
 
 Triangles: a stem of cylinder-grass has 2 `sides`, a blade 2 `segments` (4 if folded), a leaf `leaf_triangles`, a bundle
 of needles 1. `detail` scales the leaves and twigs of shrubs and trees; the leaf area stays. With the default sizes and

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Roots that hold a step in a trail, as in Goodin 2018 §3.6: one across the trail, thinner ones along it, earth between.
+"""Roots that hold a step in a trail, as in Goodin 2018 §3.6: one across the trail, thinner ones along it, and earth.
 
 The paper's mesh came from 268 photographs: 2 m along the trail, 3 m across, 0.4 m high, over 22 million triangles. This
 one is made up, of the same size and as fine as asked for: the heights of a grid, as a fine survey would have them. Its
@@ -53,7 +53,7 @@ def make_root(parameters: RootParameters, rng: np.random.Generator) -> tuple[Mes
     y = np.linspace(-0.5, 0.5, across + 1) * parameters.width_m
     z, is_root = _relief(x, y, parameters, rng)
     mesh = height_field(x, y, z)
-    on_root = is_root.ravel()[mesh.triangles].all(axis=1)
+    on_root: NDArray[np.bool_] = np.asarray(is_root.ravel()[mesh.triangles].all(axis=1))
     parts = (MeshPart(_picked(mesh, ~on_root), "soil", "ground"), MeshPart(_picked(mesh, on_root), "bark", "trunk"))
     return tuple(part for part in parts if len(part.mesh.triangles))
 

@@ -9,10 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.base.labels import LABELS
+from hedgerow.base.rgb import unpack_rgb
 from hedgerow.view.web.session import Rgb
 
-Quantity = Literal["layer", "height", "intensity", "ring", "label", "range error", "log-likelihood"]
+Quantity = Literal["layer", "height", "intensity", "ring", "label", "colour", "range error", "log-likelihood"]
 QUANTITIES: tuple[Quantity, ...] = get_args(Quantity)
+NO_SCALE: tuple[Quantity, ...] = ("layer", "label", "colour")
+"""Those that are not shown by a colour bar."""
 TITLES = {
     "height": "height z [m]",
     "intensity": "intensity",
@@ -121,7 +124,7 @@ def colour(quantity: Quantity, values: NDArray[np.float64], limits: Limits | Non
 
     Args:
         quantity: what the values are.
-        values: (N,); NaN is unknown, -inf the least.
+        values: (N,); NaN is unknown, -inf the least; of the quantity "colour", 0xRRGGBB.
         limits: ends of the colour bar, where there is one.
         own: colour of the whole layer, for the quantity "layer".
 
@@ -136,6 +139,8 @@ def colour(quantity: Quantity, values: NDArray[np.float64], limits: Limits | Non
         labels, place = np.unique(values[known].astype(np.int64), return_inverse=True)
         palette = np.array([label_colour(label) for label in labels.tolist()], dtype=np.uint8).reshape(-1, 3)
         out[known] = palette[place]
+    elif quantity == "colour":
+        out[known] = unpack_rgb(values[known].astype(np.uint32))
     elif limits is not None:
         low, high = limits
         out[known] = scale(quantity, (values[known] - low) / (high - low))

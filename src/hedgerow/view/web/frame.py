@@ -2,13 +2,24 @@
 """Frame: the coloured clouds of one moment, from what the person chose. No server in here: arrays in, arrays out."""
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import InputError
-from hedgerow.log import Log
-from hedgerow.view.web.colours import Legend, Limits, Quantity, colour, label_colour, label_name, robust_limits
+from hedgerow.log import MEASURED, Log
+from hedgerow.view.web.colours import (
+    NO_SCALE,
+    UNKNOWN,
+    Legend,
+    Limits,
+    Quantity,
+    colour,
+    label_colour,
+    label_name,
+    robust_limits,
+)
 from hedgerow.view.web.session import Layer, Session
 from hedgerow.view.web.shapes import GREY, element_values
 
@@ -129,8 +140,8 @@ def _values(
         return points[:, 2]
     if quantity == "ring":
         return log.beams.ring[row].astype(np.float64)
-    if quantity in ("intensity", "label"):
-        column = log.returns.intensity if quantity == "intensity" else log.returns.label
+    if quantity in MEASURED:
+        column: NDArray[Any] | None = getattr(log.returns, quantity)
         return unknown if column is None else column[hit].astype(np.float64)
     if beam_value is not None:  # of the first return of each beam; later ones have none
         first = np.ones(len(row), dtype=bool) if hit.ndim == 1 else np.nonzero(hit)[1] == 0
@@ -215,7 +226,7 @@ def make_frame(session: Session, choice: Choice, aside: NDArray[np.float64] | No
     values = np.concatenate([np.zeros(0), *(cloud.value for cloud in whole)])
     if not layers:
         values = element_values([layer.world for layer in session.worlds], quantity)
-    if quantity not in ("layer", "label") and quantity not in choice.limits and len(values):
+    if quantity not in NO_SCALE and quantity not in choice.limits and len(values):
         choice.limits[quantity] = robust_limits(quantity, values)
     limits = choice.limits.get(quantity)
     right = np.array([0.0, -1.0, 0.0]) if aside is None else aside
@@ -251,4 +262,7 @@ def _legend(quantity: Quantity, limits: Limits | None, values: NDArray[np.float6
     if quantity == "label":
         labels = np.unique(values[~np.isnan(values)]).astype(int).tolist()
         return Legend(quantity, entries=tuple((label_name(label), label_colour(label)) for label in labels))
+    if quantity == "colour":
+        said = "as the camera saw it" if np.isfinite(values).any() else "no log here has colours"
+        return Legend(quantity, entries=((said, UNKNOWN),))
     return Legend(quantity, limits)

@@ -296,8 +296,9 @@ def open_session(
     """
     if not paths:
         raise InputError("view", "name at least one log, world or scene")
-    kinds = [(path, require_kind(path, SHOWN_KINDS, "view")) for path in map(Path, paths)]  # before anything slow
-    _require_use([kind for _, kind in kinds], settings, aim)
+    # Before anything slow.
+    kinds: list[tuple[Path, Kind]] = [(path, require_kind(path, SHOWN_KINDS, "view")) for path in map(Path, paths)]
+    _require_use(tuple(kind for _, kind in kinds), settings, aim)
     scenes = [open_place(path, "view") for path, kind in kinds if kind == "scene"]
     logs = [_open_log_layer(path, options or {}) for path, kind in kinds if kind == "log"]
     worlds = [WorldLayer(path.stem, _load_whole(path)) for path, kind in kinds if kind == "learned world"]
@@ -325,7 +326,7 @@ def _load_whole(path: Path) -> LearnedWorld:
     return world
 
 
-def _require_use(kinds: Sequence[Kind], settings: "BeamSettings | None", aim: Aim | None) -> None:
+def _require_use(kinds: tuple[Kind, ...], settings: "BeamSettings | None", aim: Aim | None) -> None:
     """Raise InputError if something is said of pulses that are not fired here."""
     if settings is not None and "scene" not in kinds:
         raise InputError("settings of pulses", "only for scenes, and none is given")
