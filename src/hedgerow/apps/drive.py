@@ -87,20 +87,19 @@ def sweep_poses(log: Log, trajectory: Trajectory | None = None) -> Trajectory:
 def _middle(sweep: Log) -> tuple[int, NDArray[np.float64]]:
     time_ns = sweep.beams.time_ns
     middle = int(time_ns.min()) + (int(time_ns.max()) - int(time_ns.min())) // 2
-    row = int(np.argmin(np.abs(time_ns - middle)))
-    return middle, sweep.beams.origin_m[row]
+    return middle, sweep.beams.origin_m[int(np.argmin(np.abs(time_ns - middle)))]
 
 
 def _headings(position_m: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the (K,) direction of the path at each of its positions; 0 where it never moves [rad]."""
     if len(position_m) < 2:
         return np.zeros(len(position_m))
-    step_m = np.gradient(position_m[:, :2], axis=0)
+    step_m = np.asarray(np.gradient(position_m[:, :2], axis=0), dtype=np.float64)
     moves = np.linalg.norm(step_m, axis=1) > _STANDING_M
     if not moves.any():
         return np.zeros(len(position_m))
     yaw = np.unwrap(np.arctan2(step_m[moves, 1], step_m[moves, 0]))
-    return np.interp(np.arange(len(position_m)), np.flatnonzero(moves), yaw)
+    return np.asarray(np.interp(np.arange(len(position_m)), np.flatnonzero(moves), yaw), dtype=np.float64)
 
 
 def map_ground(sweeps: Callable[[], Iterable[Log]], *, max_height_m: float = 1.5) -> GroundMap:
@@ -115,7 +114,7 @@ def map_ground(sweeps: Callable[[], Iterable[Log]], *, max_height_m: float = 1.5
     """
     lows = [_lowest_of_sweep(log) for log in sweeps()]
     low, high = _extent([cell for cell, _ in lows])
-    corner_m = low * CELL_M
+    corner_m = low.astype(np.float64) * CELL_M
     n_cells = int((high - low).max()) + 2
     if n_cells > _FARTHEST_CELLS:
         raise InputError(
