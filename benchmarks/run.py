@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """All benchmarks, one table. Ratios are measured in one run with the contenders taking turns.
 
-python benchmarks/run.py [triangles gaussians beam growth beams learning refined memory live crowd risk]
+python benchmarks/run.py [triangles gaussians beam growth beams learning refined memory live crowd risk planar]
 """
 
 import importlib
@@ -17,7 +17,20 @@ from rich.table import Table
 
 HERE = Path(__file__).parent
 BUILD = HERE.parent / "build" / "bench"
-ALL = ["triangles", "gaussians", "beam", "growth", "beams", "learning", "refined", "memory", "live", "crowd", "risk"]
+ALL = [
+    "triangles",
+    "gaussians",
+    "beam",
+    "growth",
+    "beams",
+    "learning",
+    "refined",
+    "memory",
+    "live",
+    "crowd",
+    "risk",
+    "planar",
+]
 
 
 def build_raw_loops():

@@ -2,6 +2,7 @@
 """Colours of points: from file to file in each format's own words, and out of the way where there are none."""
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,10 +39,20 @@ def coloured_log(n_returns: int = 1, coloured: bool = True) -> hr.Log:
     )
 
 
+def colours(log: hr.Log) -> Any:
+    assert log.returns.colour is not None
+    return log.returns.colour
+
+
+def rgb_of(log: hr.Log) -> Any:
+    assert log.returns.rgb is not None
+    return log.returns.rgb
+
+
 def assert_same_colours(found: hr.Log, expected: hr.Log) -> None:
     """The colours are all different, so they tell which return is which."""
     (seen, seen_m), (colour, range_m) = (
-        np.array(sorted(zip(log.returns.colour[log.returns.hit], log.returns.range_m[log.returns.hit], strict=True))).T
+        np.array(sorted(zip(colours(log)[log.returns.hit], log.returns.range_m[log.returns.hit], strict=True))).T
         for log in (found, expected)
     )
     assert np.array_equal(seen, colour) and len(np.unique(colour)) == len(colour)
@@ -68,13 +79,13 @@ def test_channels_of_more_bits_and_of_fractions_are_scaled():
 
 def test_returns_carry_colours_through_selection_and_joining():
     log = coloured_log(2)
-    assert log.returns.colour.shape == (len(log), 2) and log.returns.rgb.shape == (len(log), 2, 3)
-    assert (log.returns.colour[~log.returns.hit] == 0).all()
-    assert np.array_equal(log[3:9].returns.colour, log.returns.colour[3:9])
+    assert colours(log).shape == (len(log), 2) and rgb_of(log).shape == (len(log), 2, 3)
+    assert (colours(log)[~log.returns.hit] == 0).all()
+    assert np.array_equal(colours(log[3:9]), colours(log)[3:9])
     joined = hr.Log.concatenate([part for _, part in log.iter_sweeps()])
     assert joined.equal(log)
     noisy = SENSOR.degrade(log, 3, dropout=0.0)
-    assert np.array_equal(np.sort(noisy.returns.colour), np.sort(log.returns.colour))
+    assert np.array_equal(np.sort(colours(noisy)), np.sort(colours(log)))
     with pytest.raises(InputError, match="colour: cannot join"):
         hr.Log.concatenate([log, coloured_log(2, coloured=False)])
 
@@ -129,21 +140,22 @@ def test_a_log_without_colours_has_no_column_for_them(tmp_path, name):
 
 def test_other_libraries_see_the_colours_in_their_own_words(tmp_path):
     log = coloured_log()
-    expected = sorted(map(tuple, log.returns.rgb[log.returns.hit].tolist()))
+    expected = sorted(map(tuple, rgb_of(log)[log.returns.hit].tolist()))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name in ("a.pcd", "a.ply", "a.las"):
             hr.write_log(log, tmp_path / name)
     import laspy
     import trimesh
-    from pypcd4 import PointCloud
+    from pypcd4.pypcd4 import PointCloud
 
     cloud = PointCloud.from_path(tmp_path / "a.pcd")
     packed = PointCloud.decode_rgb(np.ascontiguousarray(cloud.pc_data["rgb"]))
     assert sorted(map(tuple, packed.tolist())) == expected
-    seen = trimesh.load(tmp_path / "a.ply").colors[:, :3]
+    loaded: Any = trimesh.load(tmp_path / "a.ply")
+    seen = loaded.colors[:, :3]
     assert sorted(map(tuple, seen.tolist())) == expected
-    points = laspy.read(tmp_path / "a.las")
+    points: Any = laspy.read(tmp_path / "a.las")
     assert points.point_format.id == 7
     channels = np.stack([points.red, points.green, points.blue], axis=-1) >> 8
     assert sorted(map(tuple, channels.tolist())) == expected
@@ -159,4 +171,4 @@ def test_las_files_of_others_have_16_bits_or_8(tmp_path, factor, point_format):
     las.red, las.green, las.blue = (rgb * factor).T
     las.write(tmp_path / "a.las")
     back = hr.read_log(tmp_path / "a.las", scanner_m=[0, 0, 1])
-    assert back.returns.rgb.tolist() == rgb.tolist()
+    assert rgb_of(back).tolist() == rgb.tolist()

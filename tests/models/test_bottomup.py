@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bottom-up model: what is dense grows together, corners and gaps stay apart, cutting the log changes nothing."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -89,7 +91,7 @@ def test_cutting_the_log_changes_no_bit():
 def test_utm_coordinates_give_the_same_elements():
     points = np.random.default_rng(6).normal(size=(3000, 3)) * [1, 1, 0.02]
     far = np.array([500_000.0, 5_400_000.0, 250.0])
-    parameters = {"min_points": 1}
+    parameters: dict[str, Any] = {"min_points": 1}
     near = fit_regions(chunks_of(log_of_points(points)), BottomupParameters(side_m=0.125, **parameters))
     moved = fit_regions(chunks_of(log_of_points(points + far)), BottomupParameters(side_m=0.125, **parameters))
     assert abs(len(near) - len(moved)) <= 2  # a point within a nanometre of a voxel's face may fall on its other side

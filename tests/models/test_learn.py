@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every model from end to end: learned, fired, scored, saved and loaded; and what is refused."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from lane import lane_trajectory, lane_world
@@ -20,7 +22,7 @@ def lane():
 @pytest.mark.parametrize("model", list(MODELS))
 def test_every_model_learns_fires_scores_and_comes_back_from_the_disk(model, lane, tmp_path):
     stages = []
-    size = {"budget": 4000} if model == "refined" else {}  # it may leave half of that unused
+    size: dict[str, Any] = {"budget": 4000} if model == "refined" else {}  # it may leave half of that unused
     world = hr.learn(lane, model, **size, progress=lambda stage, done, total: stages.append((stage, done, total)))
     assert world.kind == model
     assert world.size().elements > 1000

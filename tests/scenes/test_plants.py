@@ -8,6 +8,7 @@ from hedgerow.errors import InputError
 from hedgerow.scenes.mesh import count_triangles
 from hedgerow.scenes.plants import PLANTS
 from hedgerow.scenes.plants.leaves import areas_m2
+from hedgerow.scenes.plants.root import RootParameters
 from hedgerow.scenes.plants.woody import WoodyParameters
 
 WOODY = ("shrub", "broadleaf", "conifer")
@@ -126,7 +127,7 @@ def test_a_root_has_the_size_asked_for_and_no_hole():
 
 
 def test_the_papers_root_has_over_twenty_two_million_triangles():
-    assert PLANTS["root"].parameters(spacing_m=0.00073).n_triangles > 22e6
+    assert RootParameters(spacing_m=0.00073).n_triangles > 22e6
 
 
 def test_a_shrub_on_one_stem_is_bare_below_its_crown():

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Errors of the reported pose: their size, their memory, and what they do to a log."""
 
+from typing import cast
+
 import numpy as np
 import pytest
 
@@ -55,7 +57,7 @@ def test_sigmas_are_recovered_from_a_long_drive():
     still = Trajectory.standing(Pose.from_xyz_rpy((0, 0, 0), (0, 0, 0.7)), 20_000.0)
     values = {"position_sigma_m": 0.02, "heading_sigma_deg": 0.1, "tilt_sigma_deg": 0.03}
     times = {f"{name}_correlation_s": 5.0 for name in ("position", "heading", "tilt")}
-    seen = PoseErrors(**values, **times, seed=2).displace(still)
+    seen = PoseErrors.parse({**values, **times, "seed": 2}, "pose errors").displace(still)
     # 4,000 independent values: 1.1 % of the deviation; five of these
     assert seen.position_m.std(axis=0) == pytest.approx([0.02] * 3, rel=0.06)
     turn = rotation.to_matrix(seen.quaternion_xyzw)
@@ -129,4 +131,4 @@ def test_presets_and_files_are_opened_and_others_refused(tmp_path):
     with pytest.raises(InputError, match="too short for a drive"):
         PoseErrors(tilt_sigma_deg=1, tilt_correlation_s=0.01).displace(Trajectory.standing(Pose(), 1e6))
     with pytest.raises(InputError, match="pose_errors"):
-        hr.simulate(ground_world(), SENSOR, LINE, pose_errors=3)
+        hr.simulate(ground_world(), SENSOR, LINE, pose_errors=cast("PoseErrors", 3))

@@ -99,7 +99,7 @@ def test_with_boxes_only_beams_that_cross_the_box_count():
     scene.add_gaussians([[5.0, 0, 0]], [np.eye(3) * 0.04], tau=3.0)  # an ellipsoid of radius 0.6
     box = np.array([[4.9, -0.1, -0.1, 5.1, 0.1, 0.1]])
     assert counted(scene, [5.0, np.inf], max_range_m=20.0, boxes_m=box) == ([1], [1])
-    beside = (5.0, 0.3, 0.0) / np.linalg.norm((5.0, 0.3, 0.0))  # through the ellipsoid, past the box
+    beside = np.array([5.0, 0.3, 0.0]) / np.linalg.norm((5.0, 0.3, 0.0))  # through the ellipsoid, past the box
     assert counted(scene, [5.0, np.inf], direction=beside, max_range_m=20.0) == ([1], [1])
     assert counted(scene, [5.0, np.inf], direction=beside, max_range_m=20.0, boxes_m=box) == ([0], [0])
     with pytest.raises(TypeError, match="boxes_m"):

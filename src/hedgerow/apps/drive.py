@@ -94,12 +94,12 @@ def _headings(position_m: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the (K,) direction of the path at each of its positions; 0 where it never moves [rad]."""
     if len(position_m) < 2:
         return np.zeros(len(position_m))
-    step_m = np.asarray(np.gradient(position_m[:, :2], axis=0), dtype=np.float64)
+    step_m = np.gradient(position_m[:, :2], axis=0)
     moves = np.linalg.norm(step_m, axis=1) > _STANDING_M
     if not moves.any():
         return np.zeros(len(position_m))
-    yaw = np.unwrap(np.arctan2(step_m[moves, 1], step_m[moves, 0]))
-    return np.asarray(np.interp(np.arange(len(position_m)), np.flatnonzero(moves), yaw), dtype=np.float64)
+    yaw: NDArray[np.float64] = np.unwrap(np.arctan2(step_m[moves, 1], step_m[moves, 0]))
+    return np.interp(np.arange(len(position_m)), np.flatnonzero(moves), yaw)
 
 
 def map_ground(sweeps: Callable[[], Iterable[Log]], *, max_height_m: float = 1.5) -> GroundMap:

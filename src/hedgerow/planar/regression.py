@@ -13,7 +13,7 @@ Equations: docs/models.md §30.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -230,8 +230,8 @@ def _plane(query: Floats, state: Floats, value: Floats, bandwidth: Floats, weigh
             left[:, i, j] = _sum(weights, scaled[i] * scaled[j]) / total - centre[:, i] * centre[:, j]
             left[:, j, i] = left[:, i, j]
     left += _RIDGE * np.maximum(1.0, np.trace(left, axis1=1, axis2=2))[:, None, None] * np.eye(p)
-    solved: Floats = np.linalg.solve(left, right[..., None])
-    return mean + np.einsum("qp,qp->q", query / bandwidth - centre, solved[..., 0])
+    slope = cast("Floats", np.linalg.solve(left, right[..., None]))
+    return mean + np.einsum("qp,qp->q", query / bandwidth - centre, slope[..., 0])
 
 
 class Histograms:

@@ -189,8 +189,11 @@ def train_mixture(training: Observations, scale: Scale) -> BeamMixture:
     states, reading = states[real], reading[real]
 
     def build(x: Floats) -> BeamMixture:
-        eta, sigma_m, rate = 1 / (1 + np.exp(-x[0])), np.exp(x[1]), np.exp(x[2])
-        return BeamMixture(scale, eta=eta, sigma_m=max(sigma_m, 1e-9), rate_per_m=max(rate, 1e-9))
+        # Bounded: without readings before the wall the rate is free, and a search would walk off with it.
+        share, sigma, rate = np.clip(x, (-20, -12, -12), (20, 6, 6))
+        return BeamMixture(
+            scale, eta=float(1 / (1 + np.exp(-share))), sigma_m=float(np.exp(sigma)), rate_per_m=float(np.exp(rate))
+        )
 
     starts = [(eta, np.log(sigma), np.log(rate)) for eta in (0.0, 2.0) for sigma in (0.01, 0.1) for rate in (0.3, 2.0)]
     few = slice(None, None, max(1, len(reading) // 1000))  # enough to find the right valley

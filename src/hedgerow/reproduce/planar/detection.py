@@ -20,7 +20,7 @@ from hedgerow.apps.line_detection import TARGET_LENGTH_M, LineDetection, TargetT
 from hedgerow.apps.space import Setting, Space
 from hedgerow.base.figure import new_figure, save_figure
 from hedgerow.planar.copula import fit_copula
-from hedgerow.planar.site import PlanarSite, scan_beams
+from hedgerow.planar.site import Kind, PlanarSite, scan_beams
 from hedgerow.planar.world import PlanarWorld
 from hedgerow.reproduce.experiment import Outcome, Print
 from hedgerow.reproduce.planar.hidden_sensor import BEARING_RAD, N_BEARINGS, HiddenSensor, HiddenWorld
@@ -48,7 +48,8 @@ def run(folder: Path, size: int | None = None, seed: int = 1, say: Print = print
     n_scenes = size or N_SCENES
     sites = choose_scenes(n_scenes, CANDIDATES if size is None else 20_000, seed)
     say(f"{n_scenes} scenes chosen")
-    parts, pictures = [], []
+    parts: list[str] = []
+    pictures: list[Path] = []
     for name, sensor in (("with biases", HiddenSensor()), ("without biases", HiddenSensor().without_bias())):
         worlds = simulators(sensor, seed)
         app = LineDetection()
@@ -202,7 +203,8 @@ def _draw_scenes(path: Path, sites: list[PlanarSite], sensor: HiddenSensor) -> P
     figure = new_figure(12, 3.4)
     for axes, site in zip(figure.subplots(1, 4), sites[:4], strict=True):
         log = HiddenWorld(site.scene(), sensor).fire(scan_beams((0, 0, 0), BEARING_RAD), 3)
-        for kind, colour in (("wall", "0.7"), ("obstacle", "0.4"), ("target", "tab:green")):
+        colours: dict[Kind, str] = {"wall": "0.7", "obstacle": "0.4", "target": "tab:green"}
+        for kind, colour in colours.items():
             for segment in site.segments(kind):
                 axes.plot(*segment.T, color=colour, linewidth=1 if kind == "wall" else 3)
         axes.plot(*log.points()[:, :2].T, ".", color="tab:red", markersize=2)
@@ -215,7 +217,7 @@ def _draw_scenes(path: Path, sites: list[PlanarSite], sensor: HiddenSensor) -> P
 
 def _draw_paths(folder: Path, paths: list[DevelopmentPath]) -> Path:
     figure = new_figure(4 * len(paths), 3.8)
-    for axes, path in zip(np.atleast_1d(figure.subplots(1, len(paths))), paths, strict=True):
+    for axes, path in zip(figure.subplots(1, len(paths), squeeze=False)[0], paths, strict=True):
         for which, (name, colour) in enumerate((("simulated", "tab:red"), ("real", "tab:blue"))):
             precision, found = _rates(path.sums, which)
             axes.plot(found, precision, "o-", color=colour, label=name, markersize=3, linewidth=1)

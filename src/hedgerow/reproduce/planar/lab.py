@@ -3,7 +3,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +45,7 @@ def random_poses(site: PlanarSite, n: int, random: np.random.Generator, clear_m:
     low, high = segments.reshape(-1, 2).min(axis=0), segments.reshape(-1, 2).max(axis=0)
     found: list[Floats] = []
     while len(found) < n:
-        place = random.uniform(low, high)
+        place = cast("Floats", random.uniform(low, high))
         if is_inside(place, segments) and distance_m(place, segments) >= clear_m:
             found.append(np.append(place, random.uniform(0, 2 * np.pi)))
     return np.array(found)

@@ -39,7 +39,9 @@ _STATES = 400
 def run(folder: Path, size: int | None = None, seed: int = 1, say: Print = print) -> Outcome:
     """Train and score all models; `size` is the most training poses, 100 in the paper."""
     most = size or SIZES[-1]
-    parts, tables, pictures = [], [], []
+    parts: list[str] = []
+    tables: list[PaperTable] = []
+    pictures: list[Path] = []
     for name, sensor in (("with biases", HiddenSensor()), ("without biases", HiddenSensor().without_bias())):
         data = collect(most, seed, sensor)
         models = train(data)
@@ -118,14 +120,14 @@ def _curve(data: Data, n_poses: int, models: Models) -> tuple[float, float]:
 def _of_poses(data: Data, n_poses: int) -> NDArray[np.bool_]:
     """Tell which training states were seen from one of the first poses."""
     seen = {tuple(row) for row in _features(data.poses["training"][:n_poses])}
-    key = np.column_stack([data.training.groups, data.training.state])
+    key = np.column_stack([data.training.groups.astype(np.float64), data.training.state])
     return np.array([tuple(row) in seen for row in key])
 
 
 def _features(poses: NDArray[np.float64]) -> NDArray[np.float64]:
     scene = ROOM.scene()
     states = [nominal_states(scene, scan_beams(pose, BEARING_RAD), N_BEARINGS, SCALE.high_m) for pose in poses]
-    return np.concatenate([np.column_stack([each.group, each.feature]) for each in states])
+    return np.concatenate([np.column_stack([each.group.astype(np.float64), each.feature]) for each in states])
 
 
 def _curve_text(curves: dict[int, tuple[float, float]]) -> str:

@@ -77,12 +77,13 @@ def readings(n: int, seed: int) -> Observations:
     features: list[NDArray[np.float64]] = []
     values: list[NDArray[np.float64]] = []
     for _ in range(n_poses):
-        pose = np.append(random.uniform(0.4, 4.6, 2), random.uniform(0, 2 * np.pi))
+        pose = np.array([random.uniform(0.4, 4.6), random.uniform(0.4, 4.6), random.uniform(0, 2 * np.pi)])
         beams = scan_beams(pose, BEARING_RAD)
         features.append(nominal_states(scene, beams, N_BEARINGS, SCALE.high_m).feature)
-        walks = [SITE.walks(int(random.integers(2**31)), 1)[0] for _ in range(N_EACH)]
-        values.append(np.stack([_read(pose, each, random, 0).returns.first_m for each in walks], axis=1))
-    return Observations(np.concatenate(features)[:n], np.concatenate(values)[:n].astype(np.float64))
+        walks = [SITE.walks(each, 1)[0] for each in random.integers(0, 2**31, N_EACH).tolist()]
+        read = np.stack([_read(pose, each, random, 0).returns.first_m for each in walks], axis=1)
+        values.append(read.astype(np.float64))
+    return Observations(np.concatenate(features)[:n], np.concatenate(values)[:n])
 
 
 def _read(pose: NDArray[np.float64], people_m: NDArray[np.float64], random: np.random.Generator, sweep: int) -> Log:
