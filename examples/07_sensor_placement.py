@@ -56,7 +56,7 @@ def main() -> None:
         name: hr.Log.concatenate(list(hr.simulate(world, sensor, drive, sweeps=N_SWEEPS, mount=mount)))
         for name, mount in MOUNTS.items()
     }
-    ground = map_ground(sweep for log in logs.values() for _, sweep in log.iter_sweeps())
+    ground = map_ground(lambda: (sweep for log in logs.values() for _, sweep in log.iter_sweeps()))
     app = open_app("segmentation")
     settings = app.space.sample(N_SETTINGS, seed=1)
     print(f"{'mount':28}{'best J':>8}{'mean J':>8}   J = -IoU of obstacle points, {N_SETTINGS} settings")

@@ -47,7 +47,7 @@ def yard_log(n: int = 3) -> Log:
 
 
 def truth_of(log: Log) -> Any:
-    return DriveTruth(sweep_poses(log), map_ground(sweep for _, sweep in log.iter_sweeps()))
+    return DriveTruth(sweep_poses(log), map_ground(lambda: (sweep for _, sweep in log.iter_sweeps())))
 
 
 def test_the_mapped_ground_is_the_slope_and_not_the_box():

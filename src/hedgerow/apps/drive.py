@@ -12,7 +12,7 @@ Logs hold no orientation of the sensor. Where no trajectory is given, the frame 
 path.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,8 +87,7 @@ def sweep_poses(log: Log, trajectory: Trajectory | None = None) -> Trajectory:
 def _middle(sweep: Log) -> tuple[int, NDArray[np.float64]]:
     time_ns = sweep.beams.time_ns
     middle = int(time_ns.min()) + (int(time_ns.max()) - int(time_ns.min())) // 2
-    row = int(np.argmin(np.abs(time_ns - middle)))
-    return middle, sweep.beams.origin_m[row]
+    return middle, sweep.beams.origin_m[int(np.argmin(np.abs(time_ns - middle)))]
 
 
 def _headings(position_m: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -103,33 +102,37 @@ def _headings(position_m: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.interp(np.arange(len(position_m)), np.flatnonzero(moves), yaw)
 
 
-def map_ground(sweeps: Iterable[Log], *, max_height_m: float = 1.5) -> GroundMap:
+def map_ground(sweeps: Callable[[], Iterable[Log]], *, max_height_m: float = 1.5) -> GroundMap:
     """Map the ground under a drive and what stands on it.
 
     Args:
-        sweeps: of the real log.
+        sweeps: gives the sweeps of the real log; called twice, so that no more than one has to be in memory.
         max_height_m: what cannot be crossed, as in `GridSettings`.
 
     Raises:
-        InputError: nothing returned, or the drive is longer than a map of a million cells holds.
+        InputError: nothing returned, or the drive spans more than a grid holds.
     """
-    held = [(log.points(), _is_ground(log)) for log in sweeps]
-    points = [each for each, _ in held if len(each)]
-    if not points:
-        raise InputError("real", "none of its beams returned; there is no ground to map")
-    low_m = np.min([each[:, :2].min(axis=0) for each in points], axis=0)
-    high_m = np.max([each[:, :2].max(axis=0) for each in points], axis=0)
-    n_cells = int(np.ceil((high_m - low_m).max() / CELL_M)) + 1
+    lows = [_lowest_of_sweep(log) for log in sweeps()]
+    low, high = _extent([cell for cell, _ in lows])
+    corner_m = low.astype(np.float64) * CELL_M
+    n_cells = int((high - low).max()) + 2
     if n_cells > _FARTHEST_CELLS:
-        raise InputError("real", f"spans {(high_m - low_m).max():,.0f} m, more than {_FARTHEST_CELLS * CELL_M:,.0f} m")
-    ground_m = _opened(_lowest(held, low_m, n_cells))
-    grid = CostGrid(low_m, GridSettings(cell_m=CELL_M, n_cells=n_cells, max_height_m=max_height_m))
-    for each in points:
-        level_m = _look_up(ground_m, low_m, each)
+        raise InputError(
+            "real", f"spans {n_cells * CELL_M:,.0f} m, more than the {_FARTHEST_CELLS * CELL_M:,.0f} m of a map"
+        )
+    ground_m = _opened(_median_low(lows, low, n_cells))
+    grid = CostGrid(corner_m, GridSettings(cell_m=CELL_M, n_cells=n_cells, max_height_m=max_height_m))
+    for log in sweeps():
+        points_m = log.points()
+        level_m = _look_up(ground_m, corner_m, points_m)
         with np.errstate(invalid="ignore"):
-            near = each[:, 2] - level_m <= CLEARANCE_M
-        grid.add(each[near], level_m[near])
-    return GroundMap(low_m, ground_m, np.where(grid.known, grid.cost(), np.nan))
+            near = points_m[:, 2] - level_m <= CLEARANCE_M
+        grid.add(points_m[near], level_m[near])
+    return GroundMap(corner_m, ground_m, np.where(grid.known, grid.cost(), np.nan))
+
+
+_Lows = tuple[NDArray[np.int64], NDArray[np.float64]]
+"""(K, 2) cells, column and row from the map's zero, and the (K,) height of the lowest point in each [m]."""
 
 
 def _is_ground(log: Log) -> NDArray[np.bool_] | None:
@@ -140,30 +143,35 @@ def _is_ground(log: Log) -> NDArray[np.bool_] | None:
     return np.isin(to_semantic_kitti(label), GROUND_LABELS) if label.any() else None
 
 
-def _lowest(
-    held: list[tuple[NDArray[np.float64], NDArray[np.bool_] | None]], corner_m: NDArray[np.float64], n_cells: int
-) -> NDArray[np.float64]:
+def _lowest_of_sweep(log: Log) -> _Lows:
+    """Return the lowest point of each cell in a sweep; of points labelled as ground, where there are labels."""
+    points_m, is_ground = log.points(), _is_ground(log)
+    chosen = points_m if is_ground is None else points_m[is_ground]
+    cell = np.floor(chosen[:, :2] / CELL_M).astype(np.int64)
+    order = np.lexsort((chosen[:, 2], cell[:, 1], cell[:, 0]))
+    cell, height_m = cell[order], chosen[order, 2]
+    first = np.ones(len(cell), dtype=np.bool_)
+    first[1:] = (np.diff(cell, axis=0) != 0).any(axis=1)
+    return cell[first], height_m[first]
+
+
+def _extent(cells: list[NDArray[np.int64]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the least and the largest column and row."""
+    filled = [each for each in cells if len(each)]
+    if not filled:
+        raise InputError("real", "none of its beams returned from the ground; there is nothing to map")
+    return np.min([each.min(axis=0) for each in filled], axis=0), np.max([each.max(axis=0) for each in filled], axis=0)
+
+
+def _median_low(lows: list[_Lows], corner: NDArray[np.int64], n_cells: int) -> NDArray[np.float64]:
     """Return the median over the sweeps of the lowest point in each cell; NaN where there is none."""
-    cells: list[NDArray[np.int64]] = []
-    heights: list[NDArray[np.float64]] = []
-    for points_m, is_ground in held:
-        chosen = points_m if is_ground is None else points_m[is_ground]
-        column, row = np.floor((chosen[:, :2] - corner_m) / CELL_M).astype(np.int64).T
-        cell, lowest_m = _least(row * n_cells + column, chosen[:, 2])
-        cells.append(cell)
-        heights.append(lowest_m)
-    cell, height_m = np.concatenate(cells), np.concatenate(heights)
+    column, row = (np.concatenate([cell for cell, _ in lows]) - corner).T
+    cell, height_m = row * n_cells + column, np.concatenate([height_m for _, height_m in lows])
     order = np.lexsort((height_m, cell))
     found, first, count = np.unique(cell[order], return_index=True, return_counts=True)
     ground_m = np.full(n_cells * n_cells, np.nan)
     ground_m[found] = height_m[order][first + count // 2]
     return ground_m.reshape(n_cells, n_cells)
-
-
-def _least(cell: NDArray[np.int64], height_m: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    order = np.lexsort((height_m, cell))
-    found, first = np.unique(cell[order], return_index=True)
-    return found, height_m[order][first]
 
 
 def _opened(low_m: NDArray[np.float64]) -> NDArray[np.float64]:

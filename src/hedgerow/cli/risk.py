@@ -161,13 +161,14 @@ def _open_sources(chosen: "App", real: Path, simulated: list[Path], plan: _Plan)
     poses = None if plan.trajectory is None else read_trajectory(plan.trajectory)
     needs_ground = bool(getattr(chosen, "needs_ground", True))
     drive = Drive(log, plan.scene_sweeps, trajectory=poses, ground=needs_ground)
-    sources: list[Source] = [RecordedSource(drive, identity=digest(real))]
+    identity = digest(real)
+    sources: list[Source] = [RecordedSource(drive, identity=identity)]
     if again is not None and plan.again is not None:
         other = Drive(again, plan.scene_sweeps, ground=needs_ground)
         sources.append(RecordedSource(other, "again", "again", digest(plan.again)))
     elif plan.scene_sweeps >= 4:  # two sweeps or more in each half
         for number, name in enumerate(("real, even sweeps", "real, odd sweeps")):
-            sources.append(RecordedSource(drive.half(number), name, "half", digest(real)))
+            sources.append(RecordedSource(drive.half(number), name, "half", identity))
     sensor = Sensor.of(log)
     with step_bar() as steps:
         for path in simulated:

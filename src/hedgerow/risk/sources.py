@@ -102,7 +102,7 @@ class Drive:
             recording: the real log.
             scene_sweeps: how many sweeps a scene has.
             trajectory: T_map_sensor. Default: the recording's own, or level frames along the path (`sweep_poses`).
-            ground: whether to map the ground, which takes one reading of the log.
+            ground: whether to map the ground, which takes two readings of the log.
             sweeps: numbers of those that scenes are made of. Default: all. The ground is mapped from all.
 
         Raises:
@@ -117,7 +117,7 @@ class Drive:
         self.sweeps: dict[str, list[int]] = {f"{each[0]:06d}-{each[-1]:06d}": each for each in groups}
         self.recording = recording
         self.trajectory = trajectory or recording.trajectory
-        self.ground: GroundMap | None = map_ground(log for _, log in recording.iter_sweeps()) if ground else None
+        self.ground: GroundMap | None = _map(recording) if ground else None
         self._last: tuple[str, Scene] | None = None
 
     def half(self, every_second: int) -> "Drive":
@@ -133,6 +133,10 @@ class Drive:
             log = self.recording.read(self.sweeps[name])
             self._last = name, Scene(log, DriveTruth(sweep_poses(log, self.trajectory), self.ground))
         return self._last[1]
+
+
+def _map(recording: LogSource) -> GroundMap:
+    return map_ground(lambda: (log for _, log in recording.iter_sweeps()))
 
 
 @dataclass(frozen=True)
