@@ -278,3 +278,11 @@ def test_standing_stays_exactly():
 def test_impossible_drives_are_refused(make, message):
     with pytest.raises(InputError, match=message):
         make()
+
+
+def test_a_pose_does_not_keep_the_array_that_its_numbers_came_from():
+    origins = np.zeros((1000, 3))
+    pose = Pose(origins[7])
+    origins[7] = 5
+    assert pose.position_m.tolist() == [0, 0, 0]
+    assert pose.position_m.base is None or pose.position_m.base.nbytes < 100

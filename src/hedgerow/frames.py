@@ -39,8 +39,9 @@ class Pose:
 
     def __post_init__(self) -> None:
         """Check every number once."""
-        position_m = arrays.as_floats("position_m", self.position_m, (3,))
-        quaternion = arrays.as_floats("quaternion_xyzw", self.quaternion_xyzw, (4,))
+        # Copied: a row of a large array would keep all of it in memory.
+        position_m = arrays.as_floats("position_m", self.position_m, (3,)).copy()
+        quaternion = arrays.as_floats("quaternion_xyzw", self.quaternion_xyzw, (4,)).copy()
         _store_poses(self, position_m[None], quaternion[None])
         set_fields(self, {"position_m": self.position_m[0], "quaternion_xyzw": self.quaternion_xyzw[0]})
 

@@ -104,7 +104,7 @@ def test_list_with_a_column_twice(path):
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("table", 3, r"table: row 1 is 3; expected whole numbers from 0 to 2"),
+        ("table", 4, r"table: row 1 is 4; expected whole numbers from 0 to 3"),
         ("table", -1, r"table: row 1 is -1"),
         ("x", 2**60, r"x: row 1 is"),
         ("y", -(2**63), r"y: row 1 is"),
