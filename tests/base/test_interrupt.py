@@ -2,6 +2,7 @@
 """Signals that end a process: none is lost, and what guards against them decides when."""
 
 import os
+import signal
 import subprocess
 import sys
 
