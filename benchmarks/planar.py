@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Planar sensor models: how long predictions and scans take, exact and from a table."""
 
+from typing import Any
+
 import numpy as np
 from measure import Result, best_seconds
 
@@ -31,7 +33,7 @@ def results():
     yield Result(what, f"{1e3 * seconds:.1f} ms", f"< {PREDICTION_MS:g} ms", 1e3 * seconds < PREDICTION_MS)
     scan = np.column_stack([random.uniform(0.3, 4, N_BEARINGS), random.uniform(0, 1.3, N_BEARINGS)])
     states = States.of(scan, np.arange(N_BEARINGS))
-    widths = {f"{name}_bandwidth": (0.3, 0.3) for name in ("null", "mean", "sigma")}
+    widths: dict[str, Any] = {f"{name}_bandwidth": (0.3, 0.3) for name in ("null", "mean", "sigma")}
     p_reg = PReg(readings(100 * N_BEARINGS, 5, N_BEARINGS), SCALE, **widths)
     [exact] = best_seconds(lambda: p_reg.sample(states, seed=1), rounds=5)
     yield Result("planar: a scan of 360 bearings, P-Reg, exact", f"{1e3 * exact:.1f} ms", "", None)
