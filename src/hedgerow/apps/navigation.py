@@ -377,9 +377,9 @@ class _Robot:
         # Only the last poses matter; a sweep may have begun some steps ago.
         n_poses = int(np.ceil(self.sensor.sweep_s / self.settings.step_s)) + 3
         recent = Trajectory.from_poses(self.times_ns[-n_poses:], self.poses[-n_poses:])
-        reported = self.settings.pose_errors.displace(recent, self.mount)
         while (self.next_sweep + 1) * self.sensor.sweep_s <= self.times_ns[-1] * 1e-9 + 1e-6:
             if self.next_sweep % self.settings.sweep_stride == 0:
+                reported = self.settings.pose_errors.displace(recent, self.mount)
                 sweeps.append(
                     fire_sweep(
                         self.world,

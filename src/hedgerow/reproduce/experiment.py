@@ -117,6 +117,9 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     "planar-real": Experiment(
         "planar.real", "sensor models on real logs of two buildings; needs --data", needs_data=True
     ),
+    "closed-loop-risk": Experiment(
+        "closed_loop", "a robot in closed loop through the courtyard and through worlds learned from it"
+    ),
     "risk-3d": Experiment(
         "risk_3d", "application risk of all models on a real drive, three programs; needs --data", needs_data=True
     ),
