@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from hedgerow.apps.navigation import NavigationSettings
@@ -13,6 +14,9 @@ from hedgerow.apps.planner import GridSettings
 from hedgerow.metrics.catalogue import METRICS
 from hedgerow.models.presets import with_preset
 from hedgerow.models.registry import MODELS
+from hedgerow.planar.copula import NeighbourCopula
+from hedgerow.planar.nonparametric import NPReg
+from hedgerow.planar.regression import Observations, Scale
 from hedgerow.pulse.receiver import BeamSettings
 from hedgerow.pulse.vegetation import VegetationSettings
 from hedgerow.reproduce.experiment import find_experiment
@@ -41,12 +45,16 @@ NAMES = {
     "Aim": Aim,
     "BeamSettings": BeamSettings,
     "GridSettings": GridSettings,
+    "NPReg": NPReg,
+    "NeighbourCopula": NeighbourCopula,
     "NavigationSettings": NavigationSettings,
     "PoseErrors": PoseErrors,
     "Sensor": Sensor,
     "VegetationSettings": VegetationSettings,
     "compare_keys": compare_keys,
     "learn": learn,
+    "scale": Scale(high_m=4.5, step_m=0.001),
+    "training": Observations(np.array([[1.0, 0.0], [2.0, 0.0]]), np.array([1.0, 2.0])),
 }
 
 
@@ -73,6 +81,6 @@ def test_every_option_of_a_row_can_be_set(cells):
             eval(code, dict(NAMES))
 
 
-def test_all_four_papers_have_a_table():
-    for paper in ("Browning 2012", "Deschaud 2012", "Goodin 2018", "Mattes 2021"):
+def test_all_papers_have_a_table():
+    for paper in ("Browning 2012", "Deschaud 2012", "Goodin 2018", "Mattes 2021", "Tallavajhula 2018"):
         assert f"### {paper}" in SECTION

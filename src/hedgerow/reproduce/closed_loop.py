@@ -7,8 +7,8 @@ reality and through each world, with the same settings of its program (apps/clos
 later hangs on what it did before, so small differences can grow. The whole is done twice: with exact poses, and with
 the GPS and compass of Browning 2012, which the robot believes (Goodin 2018 §3.5.3 has such and gives no figures).
 
-A robot that finds a gap left or right of a tree by chance takes other times in reality, too: the floor is reality again,
-under another seed.
+A robot that finds a gap left or right of a tree by chance takes other times in reality, too: the floor is reality
+again, under another seed.
 """
 
 from collections.abc import Mapping
