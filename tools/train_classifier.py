@@ -2,15 +2,17 @@
 """Train the shipped classifier of surface and volume (docs/models.md §12) and write its file anew.
 
     python tools/train_classifier.py [--generations N] [--output FILE]
+    python tools/train_classifier.py --judge SEED...
 
 It is trained on drives through the scenes trail and street, grown from other seeds than the shipped ones, along the
 trajectory `first`. It is judged on drives through the scenes as they are shipped, along the trajectory `second`, with
 other random numbers. Nothing is chosen on the latter. All of it is written into the file, beside the parameters.
+--judge trains nothing: it judges the shipped classifier on the scenes grown from further seeds.
 """
 
 import argparse
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -91,7 +93,11 @@ def main() -> None:
     parser.add_argument("--generations", type=int, default=6, help="generations of differential evolution")
     shipped = str(resources.files("hedgerow.models.steps") / "classifier_defaults.toml")
     parser.add_argument("--output", type=Path, default=Path(shipped), help="default: the shipped file")
+    parser.add_argument("--judge", type=int, nargs="+", metavar="SEED", help="judge the shipped file on these scenes")
     given = parser.parse_args()
+    if given.judge:
+        judge((replace(drive, scene_seed=seed) for seed in given.judge for drive in HELD_OUT), ClassifierParameters())
+        return
     parameters, score = tune_classifier(
         [drive.record() for drive in TRAINING],
         VOLUME_LABELS,

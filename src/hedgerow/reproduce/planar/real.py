@@ -74,8 +74,15 @@ def _one(folder: Path, path: Path, most: int, seed: int, say: Print) -> tuple[st
     for name in ("NP-Reg", "beam mixture"):
         rows_error = _filter_error(models[name], scene, scans, poses, bearing, second, max_range_m, seed)
         rows = [(*row, f"{rows_error:.2f}") if row[0] == name else row for row in rows]
-    rows = [row if len(row) == 5 else (*row, "-") for row in rows]
-    head = ("model", "mean log loss", "CRPS [m]", "floored readings [%]", "particle filter, mean error [m]")
+    rows = [row if len(row) == 6 else (*row, "-") for row in rows]
+    head = (
+        "model",
+        "mean log loss",
+        "CRPS [m]",
+        "histogram match [m]",
+        "floored readings [%]",
+        "particle filter, mean error [m]",
+    )
     title = (
         f"### {path.stem}: {len(site.segments())} segments, {len(learned):,} readings learned, {len(judged):,} scored"
     )
@@ -133,11 +140,12 @@ def _row(name: str, model: SensorModel, judged: Observations, scale: Scale) -> t
     rows = np.sort(np.random.default_rng(5).permutation(len(judged))[:1500])
     chosen = judged[rows]
     states, reading = States(chosen.state, chosen.groups), chosen.value[:, 0]
-    density = model.density(states, reading)
+    density, forecast = model.density(states, reading), model.histogram(states)
     return (
         name,
         f"{mean_log_loss(model, chosen):.3f}",
-        f"{crps(model.histogram(states), reading, scale):.3f}",
+        f"{crps(forecast, reading, scale):.3f}",
+        f"{histogram_match(forecast, reading, chosen.state[:, 0], scale):.3f}",
         f"{100 * float((density < 1e-6).mean()):.1f}",
     )
 
@@ -149,6 +157,25 @@ def crps(histogram: NDArray[np.float64], reading_m: NDArray[np.float64], scale: 
     return float((((forecast - (reading_m <= values)) ** 2).sum(axis=0) * scale.step_m).mean())
 
 
+def histogram_match(
+    histogram: NDArray[np.float64], reading_m: NDArray[np.float64], nominal_m: NDArray[np.float64], scale: Scale
+) -> float:
+    """Return how far readings lie from the forecasts of states of like nominal range [m]: earth mover's distance.
+
+    No pose comes twice, so no state has a histogram: readings and (B + 1, Q) forecasts are put together for each metre
+    of nominal range, and the distances of all metres averaged by their readings. Null counts as the longest range.
+    """
+    metre = np.floor(np.minimum(nominal_m, scale.high_m)).astype(np.int64)
+    values = scale.values()[:, None]
+    total = 0.0
+    for each in np.unique(metre):
+        here = metre == each
+        forecast = np.cumsum(histogram[:, here].mean(axis=1))[:-1]
+        found = (reading_m[here] <= values).mean(axis=1)
+        total += here.sum() * float(np.abs(forecast - found).sum()) * scale.step_m
+    return total / len(metre)
+
+
 def _climatology(learned: Observations, judged: Observations, scale: Scale) -> tuple[str, ...]:
     """Score one distribution of all readings, whatever the state: the floor of knowing nothing of the map."""
     bins = np.bincount(scale.bin_of(learned.value[:, 0]), minlength=scale.n_bins + 1) + 1e-3
@@ -156,13 +183,11 @@ def _climatology(learned: Observations, judged: Observations, scale: Scale) -> t
     reading = judged.value[:, 0]
     density = share[scale.bin_of(reading)] / np.where(np.isinf(reading), 1.0, scale.step_m)
     loss = float(-np.log(np.maximum(density, 1e-6)).mean())
-    some = reading[:: max(1, len(reading) // 1500)]
-    return (
-        "climatology",
-        f"{loss:.3f}",
-        f"{crps(np.repeat(share[:, None], len(some), axis=1), some, scale):.3f}",
-        "0.0",
-    )
+    rows = slice(None, None, max(1, len(reading) // 1500))
+    some = reading[rows]
+    forecast = np.repeat(share[:, None], len(some), axis=1)
+    match = histogram_match(forecast, some, judged.state[rows, 0], scale)
+    return "climatology", f"{loss:.3f}", f"{crps(forecast, some, scale):.3f}", f"{match:.3f}", "0.0"
 
 
 def _filter_error(
