@@ -39,7 +39,7 @@ CALLS: dict[str, Callable[[Path], object]] = {
     "write_log": lambda path: hr.write_log(hr.read_log("drive.parquet"), path),
     "write_folder": lambda path: hr.write_log(hr.read_log("drive.parquet"), path, format="kitti"),
     "save": lambda path: hr.load_world("site.world").save(path),
-    "write_trajectory": lambda path: hr.io.write_trajectory(
+    "write_trajectory": lambda path: hr.write_trajectory(
         hr.Trajectory.from_poses([0.0, 1.0], [hr.Pose(), hr.Pose()]), path
     ),
 }

@@ -119,7 +119,7 @@ def test_poses_without_tf_take_the_mount_that_is_said(tmp_path):
 def test_a_trajectory_file_and_standing_still_come_before_the_bags_poses(tmp_path):
     path = drive("mcap").write(tmp_path)
     line = hr.Trajectory.from_poses([START_NS - 10**9, START_NS + 10**9], [hr.Pose([0, 0, 9])] * 2)  # pyright: ignore[reportArgumentType]  # lists are converted
-    hr.io.write_trajectory(line, tmp_path / "poses.tum")
+    hr.write_trajectory(line, tmp_path / "poses.tum")
     assert hr.read_log(path, trajectory=tmp_path / "poses.tum").beams.origin_m[:, 2].tolist() == [9.0] * 150
     assert np.abs(hr.read_log(path, **STANDING).beams.origin_m).max() == 0
 

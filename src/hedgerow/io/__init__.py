@@ -5,7 +5,7 @@
     for number, log in source.iter_sweeps(): ...             # one sweep in memory at a time
     log = hr.read_log("drive.pcap", trajectory="poses.tum")  # everything at once; options in options.py
     hr.write_log(log, "drive.laz")                           # or, sweep by sweep:
-    with hr.io.open_sink("drive.laz") as sink: sink.append(log)
+    with hedgerow.io.open_sink("drive.laz") as sink: sink.append(log)
 
 The suffix of a file, or the content of a folder, picks the format (formats.py). A new format is
 
