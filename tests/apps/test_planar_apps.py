@@ -10,7 +10,7 @@ import hedgerow as hr
 from hedgerow.apps import registration
 from hedgerow.apps.line_detection import LineDetection, TargetTruth, detect
 from hedgerow.apps.particle_filter import ParticleFilter, WalkTruth, mean_pose, move, resample
-from hedgerow.apps.registration import DriveTruth, Registration, map_error, register
+from hedgerow.apps.registration import DriveTruth, Registration, Walls, register
 from hedgerow.planar.parametric import BeamMixture, GaussianModel
 from hedgerow.planar.regression import Scale
 from hedgerow.planar.site import PlanarSite, nominal_states, scan_beams
@@ -67,7 +67,7 @@ def test_the_error_of_a_pose_is_the_sum_of_distances_to_the_walls():
     wall = np.array([[[1.0, -5.0], [1.0, 5.0]]])
     points = np.array([[1.0, 0.0], [1.0, 0.5]])
     poses = np.array([[0.0, 0.0, 0.0], [0.1, 0.0, 0.0], [-0.2, 0.3, 0.0]])
-    assert_allclose(map_error(points, wall, poses), [0.0, 0.2, 0.4], atol=1e-12)
+    assert_allclose(Walls(wall).error(points, poses), [0.0, 0.2, 0.4], atol=1e-12)
 
 
 def test_registration_finds_the_pose_of_a_clean_scan():

@@ -192,25 +192,26 @@ def add_walls(scene: Scene, segments: Segments, label: int) -> None:
     scene.add_mesh(corners.reshape(-1, 3), triangles.reshape(-1, 3), label=label, lambertian=False)
 
 
-def scan_beams(pose: ArrayLike, bearing_rad: ArrayLike, *, sweep: int = 0, time_s: float = 0.0) -> Beams:
-    """Return the beams of one scan from a pose.
+def scan_beams(pose: ArrayLike, bearing_rad: ArrayLike, *, sweep: ArrayLike = 0, time_s: ArrayLike = 0.0) -> Beams:
+    """Return the beams of one scan from a pose, or of several.
 
     Args:
-        pose: (3,) x, y [m] and heading [rad].
+        pose: (3,) x, y [m] and heading [rad], or (S, 3).
         bearing_rad: (B,) counter-clockwise from the heading.
-        sweep: number of the scan; pulses are numbered through.
-        time_s: when.
+        sweep: number of the scan, or (S,); pulses are numbered through.
+        time_s: when, or (S,).
     """
-    x, y, heading = arrays.as_floats("pose", pose, (3,))
+    several = np.ndim(pose) == 2
+    poses = np.atleast_2d(arrays.as_floats("pose", pose, ("S", 3) if several else (3,)))
     bearing = arrays.as_floats("bearing_rad", bearing_rad, ("B",))
-    angle = heading + bearing
-    direction = np.stack([np.cos(angle), np.sin(angle), np.zeros_like(angle)], axis=1)
+    angle = (poses[:, 2, None] + bearing).ravel()
+    number = np.repeat(np.broadcast_to(np.asarray(sweep, dtype=np.int64), len(poses)), len(bearing))
     return Beams.from_arrays(
-        origins=(x, y, 0.0),
-        directions=direction,
-        times=float(time_s),
-        sweeps=sweep,
-        pulses=sweep * len(bearing) + np.arange(len(bearing)),
+        origins=np.repeat(np.column_stack([poses[:, :2], np.zeros(len(poses))]), len(bearing), axis=0),
+        directions=np.stack([np.cos(angle), np.sin(angle), np.zeros_like(angle)], axis=1),
+        times=np.repeat(np.broadcast_to(np.asarray(time_s, dtype=np.float64), len(poses)), len(bearing)),
+        sweeps=number,
+        pulses=number * len(bearing) + np.tile(np.arange(len(bearing)), len(poses)),
     )
 
 

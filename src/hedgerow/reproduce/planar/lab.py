@@ -69,13 +69,9 @@ def distance_m(place: Floats, segments: Floats) -> float:
 
 def record(scene: Scene, poses: Floats, n_each: int, seed: int, sensor: HiddenSensor) -> Log:
     """Take `n_each` scans from every pose with the hidden scanner; a sweep for each scan."""
-    world = HiddenWorld(scene, sensor)
-    scans = [
-        world.fire(scan_beams(pose, BEARING_RAD, sweep=i * n_each + j, time_s=0.2 * (i * n_each + j)), seed)
-        for i, pose in enumerate(poses)
-        for j in range(n_each)
-    ]
-    return Log.concatenate(scans)
+    number = np.arange(len(poses) * n_each)
+    beams = scan_beams(np.repeat(poses, n_each, axis=0), BEARING_RAD, sweep=number, time_s=0.2 * number)
+    return HiddenWorld(scene, sensor).fire(beams, seed)
 
 
 @dataclass(frozen=True)

@@ -109,19 +109,15 @@ def _load(path: Path) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray
 def _log(
     scans: NDArray[np.float64], poses: NDArray[np.float64], bearing: NDArray[np.float64], rows: Any, max_range_m: float
 ) -> Log:
-    logs: list[Log] = []
-    for number in rows:
-        beams = scan_beams(poses[number], bearing, sweep=int(number))
-        logs.append(
-            Log.from_arrays(
-                origins=beams.origin_m,
-                directions=beams.direction,
-                ranges=np.where(scans[number] <= max_range_m, scans[number], np.inf),
-                sweeps=beams.sweep,
-                max_range_m=max_range_m,
-            )
-        )
-    return Log.concatenate(logs)
+    beams = scan_beams(poses[rows], bearing, sweep=rows)
+    range_m = scans[rows].ravel()
+    return Log.from_arrays(
+        origins=beams.origin_m,
+        directions=beams.direction,
+        ranges=np.where(range_m <= max_range_m, range_m, np.inf),
+        sweeps=beams.sweep,
+        max_range_m=max_range_m,
+    )
 
 
 def _train(learned: Observations, scale: Scale, seed: int) -> dict[str, SensorModel]:

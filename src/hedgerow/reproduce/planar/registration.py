@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from hedgerow.apps.registration import START_COVARIANCE, DriveTruth, Registration
 from hedgerow.base.figure import new_figure, save_figure
-from hedgerow.log import Log
 from hedgerow.planar.site import PlanarSite, scan_beams
 from hedgerow.reproduce.experiment import Outcome, Print
 from hedgerow.reproduce.planar.detection import simulators
@@ -78,11 +77,8 @@ class _Make:
         truth = self.truths[number]
         world = self.world(CORRIDOR.scene())
         key = (seed if self.seed is None else self.seed) * 1000 + number
-        scans = [
-            world.fire(scan_beams(pose, BEARING_RAD, sweep=i, time_s=float(time_s)), key)
-            for i, (pose, time_s) in enumerate(zip(truth.pose, truth.time_s, strict=True))
-        ]
-        return Scene(Log.concatenate(scans), truth)
+        beams = scan_beams(truth.pose, BEARING_RAD, sweep=np.arange(len(truth.pose)), time_s=truth.time_s)
+        return Scene(world.fire(beams, key), truth)
 
 
 def drive(seed: int) -> DriveTruth:
