@@ -11,7 +11,7 @@ import hedgerow
 from hedgerow.errors import FileError
 from hedgerow.planar.regression import Scale
 from hedgerow.reproduce.experiment import find_experiment
-from hedgerow.reproduce.planar import detection
+from hedgerow.reproduce.planar import detection, registration
 from hedgerow.reproduce.planar.hidden_sensor import SCALE, HiddenSensor
 from hedgerow.reproduce.planar.lab import ROOM, distance_m, is_inside, random_poses
 from hedgerow.reproduce.planar.real import crps, histogram_match
@@ -59,6 +59,14 @@ def test_poses_lie_in_the_room_and_away_from_its_walls():
     assert all(is_inside(pose[:2], ROOM.segments()) for pose in poses)
     assert min(distance_m(pose[:2], ROOM.segments()) for pose in poses) >= 0.25
     assert not is_inside(np.array([2.3, 2.5]), ROOM.segments())  # in the box
+
+
+def test_drives_stay_in_the_corridor_and_go_around_its_corner():
+    for seed in range(5):
+        pose = registration.drive(seed).pose
+        assert all(is_inside(each[:2], registration.CORRIDOR.segments()) for each in pose)
+        assert min(distance_m(each[:2], registration.CORRIDOR.segments()) for each in pose) > 0.25
+        assert pose[-1, 1] > 2.0
 
 
 def test_scenes_of_the_detector_have_one_target_and_differ():

@@ -84,10 +84,10 @@ class _Make:
 def drive(seed: int) -> DriveTruth:
     """Return one run around the corner: the same commands, another start and other slips for each seed."""
     random = np.random.default_rng(seed + 700)
-    n = 34
+    n = 44
     speed = np.full(n, 0.5)
     turn = np.zeros(n)
-    turn[14:22] = np.pi / 2 / (8 * _SCAN_S)
+    turn[23:31] = np.pi / 2 / (8 * _SCAN_S)
     pose = np.zeros((n, 3))
     pose[0] = random.multivariate_normal((0.5, 0.7, 0.0), START_COVARIANCE)
     for i in range(1, n):
