@@ -26,7 +26,7 @@ from hedgerow.reproduce.tables import markdown_table
 from hedgerow.risk.measure import open_table
 from hedgerow.risk.objectives import pooled
 from hedgerow.risk.run import evaluate
-from hedgerow.risk.score import score
+from hedgerow.risk.score import RiskScores, score
 from hedgerow.risk.sources import FunctionSource, Scene
 from hedgerow.risk.table import DRAWN, RiskTable
 from hedgerow.world.world import World
@@ -62,7 +62,7 @@ def run(folder: Path, size: int | None = None, seed: int = 1, say: Print = print
     used = {name: pooled(table.of(name), app.objectives["iterations"]) for name in ("real", *worlds)}
     say(", ".join(f"{name}: risk {each.risk:.4f} m" for name, each in scores.scores.items()))
     picture = _draw(folder / "planar-registration.png", shown, used, truths[0], table)
-    text = "\n\n".join([risk_text(scores), _curves(shown, used), _verdict(scores.scores, used)])
+    text = "\n\n".join([risk_text(scores), _curves(shown, used), _verdict(scores, used)])
     return Outcome(text=text, pictures=(picture,))
 
 
@@ -109,12 +109,14 @@ def _curves(shown: dict[str, NDArray[np.float64]], used: dict[str, NDArray[np.fl
     return "Mean error of the position and iterations until convergence (Fig. 3.20):\n\n" + markdown_table(head, rows)
 
 
-def _verdict(scores: dict[str, Any], used: dict[str, NDArray[np.float64]]) -> str:
+def _verdict(found: RiskScores, used: dict[str, NDArray[np.float64]]) -> str:
+    risk = {name: each.risk for name, each in found.scores.items()}
+    decided = "decided" if all(each.decided for each in found.differences) else "not decided"
     paper = ", ".join(f"{name} {risk}" for name, risk in PAPER_RISK.items())
     grows = {name: each[-1] > 1.3 * each[list(ITERATIONS).index(20)] for name, each in used.items()}
     return (
         f"The paper's risks: {paper} (norm of pose errors, not said of which units). Conclusions: P-Reg has the lower "
-        f"risk: {holds(scores['P-Reg'].risk < scores['Gaussian'].risk)}. Iterations go on growing with their bound in "
+        f"risk: {holds(risk['P-Reg'] < risk['Gaussian'])}, {decided}. Iterations go on growing with their bound in "
         f"reality ({'yes' if grows['real'] else 'no'}) and with P-Reg ({'yes' if grows['P-Reg'] else 'no'}), not with "
         f"the Gaussian ({'yes' if grows['Gaussian'] else 'no'}): "
         f"{holds(grows['real'] and grows['P-Reg'] and not grows['Gaussian'])}."
