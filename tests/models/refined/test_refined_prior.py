@@ -108,3 +108,12 @@ def test_ground_between_rings_is_found():
         world = hr.learn(log, "refined", prior={"flat_width": flat_width}, topdown=FINE)
         found.append(world.fire(between.beams, 1).returns.hit.mean())
     assert found[1] > found[0] + 0.03, found  # 4 sigma of 2,250 coins
+
+
+def test_neighbourhoods_do_not_hang_on_the_blocks_they_are_pooled_in(monkeypatch):
+    rng = np.random.default_rng(5)
+    cloud = elements(rng.uniform(0, 2, (500, 3)), 0.03)
+    hits = rng.uniform(0, 80, 500)
+    whole = pool_covariance(cloud, hits, reach_m=0.6)
+    monkeypatch.setattr("hedgerow.models.refined.prior._PAIRS_AT_ONCE", 50)
+    np.testing.assert_array_equal(pool_covariance(cloud, hits, reach_m=0.6), whole)

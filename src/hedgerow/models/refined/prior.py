@@ -9,6 +9,7 @@ leaves there is air.
 Equations: docs/models.md §15.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,8 @@ _MAX_HITS = 50.0
 """More hits do not make an element weigh more: near the trajectory there are thousands, and only one shape."""
 _FLAT = 4.0
 """A neighbourhood up to this many times as wide as thick is not flat; a sheet without thickness is entirely flat."""
+_PAIRS_AT_ONCE = 1_000_000
+"""Of neighbours; each takes some 150 bytes."""
 
 
 class PriorParameters(Parameters):
@@ -94,24 +97,38 @@ def pool_covariance(gaussians: Gaussians, hits: NDArray[np.float64], *, reach_m:
         hits: (N,) how much each of them counts.
         reach_m: neighbours have their means within this distance.
     """
-    n = len(gaussians)
     # About the middle of all: squares of map coordinates would cancel.
     mean_m = gaussians.mean_m - gaussians.mean_m.mean(axis=0)
-    of, neighbour = _pairs(mean_m, reach_m)
-    weight = np.minimum(hits, _MAX_HITS)[neighbour] + 1e-9
-    total = np.bincount(of, weight, n)
+    weight = np.minimum(hits, _MAX_HITS) + 1e-9
+    covariance_m2 = np.empty((len(gaussians), 3, 3))
+    for rows, of, neighbour in _neighbours(mean_m, reach_m):
+        covariance_m2[rows] = _pool(mean_m, gaussians.covariance_m2, weight, of, neighbour, rows.stop - rows.start)
+    return covariance_m2
+
+
+def _pool(
+    mean_m: NDArray[np.float64],
+    covariance_m2: NDArray[np.float64],
+    weight: NDArray[np.float64],
+    of: NDArray[np.intp],
+    neighbour: NDArray[np.intp],
+    n: int,
+) -> NDArray[np.float64]:
+    """Return the (n, 3, 3) covariances of neighbourhoods, from pairs of their numbers and those of their elements."""
+    counts = weight[neighbour]
+    total = np.bincount(of, counts, n)
 
     def pooled(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.bincount(of, weight * values, n) / total
+        return np.bincount(of, counts * values, n) / total
 
     middle = np.stack([pooled(mean_m[neighbour, axis]) for axis in range(3)], axis=1)
     away_m = mean_m[neighbour] - middle[of]
-    covariance_m2 = np.empty((n, 3, 3))
+    found_m2 = np.empty((n, 3, 3))
     for a in range(3):
         for b in range(a + 1):
-            spread = gaussians.covariance_m2[neighbour, a, b] + away_m[:, a] * away_m[:, b]
-            covariance_m2[:, a, b] = covariance_m2[:, b, a] = pooled(spread)
-    return covariance_m2
+            spread = covariance_m2[neighbour, a, b] + away_m[:, a] * away_m[:, b]
+            found_m2[:, a, b] = found_m2[:, b, a] = pooled(spread)
+    return found_m2
 
 
 def compose_covariance(variance_m2: NDArray[np.float64], axes: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -120,14 +137,24 @@ def compose_covariance(variance_m2: NDArray[np.float64], axes: NDArray[np.float6
     return scaled @ axes.transpose(0, 2, 1)
 
 
-def _pairs(mean_m: NDArray[np.float64], reach_m: float) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return all pairs of neighbours, each both ways, and every element with itself; sorted, so that sums are too."""
-    pairs = _tree(mean_m).query_pairs(reach_m, output_type="ndarray")
-    itself = np.arange(len(mean_m))
-    of = np.concatenate([pairs[:, 0], pairs[:, 1], itself])
-    neighbour = np.concatenate([pairs[:, 1], pairs[:, 0], itself])
-    order = np.lexsort((neighbour, of))
-    return of[order], neighbour[order]
+def _neighbours(
+    mean_m: NDArray[np.float64], reach_m: float
+) -> Iterator[tuple[slice, NDArray[np.intp], NDArray[np.intp]]]:
+    """Give blocks of elements with all their neighbours, themselves included: the rows, and pairs of row and neighbour.
+
+    A dense log has thousands of neighbours for an element, so all pairs at once would take gigabytes. Pairs are sorted,
+    so that sums do not depend on the blocks.
+    """
+    tree = _tree(mean_m)
+    n_pairs = np.cumsum(tree.query_ball_point(mean_m, reach_m, return_length=True, workers=-1))
+    start = 0
+    while start < len(mean_m):
+        before = n_pairs[start - 1] if start else 0
+        stop = max(start + 1, int(np.searchsorted(n_pairs, before + _PAIRS_AT_ONCE, "right")))
+        found = _tree(mean_m[start:stop]).sparse_distance_matrix(tree, reach_m, output_type="ndarray")
+        order = np.lexsort((found["j"], found["i"]))
+        yield slice(start, stop), found["i"][order], found["j"][order]
+        start = stop
 
 
 def _tree(mean_m: NDArray[np.float64]) -> "cKDTree":
