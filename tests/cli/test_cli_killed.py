@@ -41,6 +41,19 @@ VERBS = {
     "calibrate": ("x.toml", "calibrate", "vegetation", "drive.parquet", "-o", "x.toml", "--label", "102"),
     "compare": ("x.json", "compare", "drive.parquet", "site.world", "--json", "x.json"),
     "report": ("x.html", "report", "drive.parquet", "site.world", "-o", "x.html"),
+    "risk": (
+        "x.parquet",
+        "risk",
+        "segmentation",
+        "drive.parquet",
+        "site.world",
+        "-o",
+        "x.parquet",
+        "--settings",
+        "3",
+        "--scene-sweeps",
+        "1",
+    ),
     "demo": ("x/", "demo", "--folder", "x", "--sweeps", "2", *SMALL_DEMO),
     "reproduce": ("x/", "reproduce", "mixed-pixels", "--folder", "x", "--size", "2"),
     "fire-live": ("x.parquet", *LIVE, "-o", "x.parquet"),
@@ -86,7 +99,7 @@ def test_ended_at_some_moments(name, ending, inputs, tmp_path):
 @pytest.mark.parametrize("ending", ["SIGKILL", "SIGTERM"])
 @pytest.mark.parametrize("name", [*VERBS, *CALLS])
 def test_ended_at_many_moments(name, ending, inputs, tmp_path):
-    end_at_moments(name, inputs, tmp_path, ending, 10 if name == "demo" else 20)  # a demo takes ten times as long
+    end_at_moments(name, inputs, tmp_path, ending, 20)
 
 
 FULL = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))\n"
