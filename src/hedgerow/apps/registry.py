@@ -33,8 +33,8 @@ def open_app(given: str) -> App:
     if ":" in given:
         return _imported(given)
     near = difflib.get_close_matches(given, APPS, n=1)
-    guess = f"did you mean {near[0]}? " if near else ""
-    raise InputError(given, f"no such program; {guess}There are {', '.join(APPS)}, module:name, or an app.toml")
+    guess = f"did you mean {near[0]}? There" if near else "there"
+    raise InputError(given, f"no such program; {guess} are {', '.join(APPS)}, module:name, or an app.toml")
 
 
 def _imported(given: str) -> App:
