@@ -45,10 +45,8 @@ def results():
     [seconds] = best_seconds(lambda: table.sample(pooled, seed=1), rounds=20)
     what = "planar: the same from a table"
     yield Result(what, f"{1e3 * seconds:.2f} ms", f"< {SCAN_MS:g} ms", 1e3 * seconds < SCAN_MS)
-    reading = model.sample(pooled, seed=2)
-    finite = np.isfinite(reading)
     error = np.abs(table.histogram(pooled) - model.histogram(pooled)).sum(axis=0) / 2
-    yield Result("planar: mean total variation of table and exact", f"{float(error[finite].mean()):.3f}", "", None)
+    yield Result("planar: mean total variation of table and exact", f"{float(error.mean()):.3f}", "", None)
 
 
 if __name__ == "__main__":

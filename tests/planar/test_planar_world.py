@@ -47,6 +47,16 @@ def test_features_are_range_and_incidence_on_the_walls():
     assert np.array_equal(states.group, np.arange(360))
 
 
+def test_beams_of_several_scans_are_those_of_each():
+    poses = [(1.0, 1.0, 0.0), (2.0, 0.5, 1.2)]
+    each = hr.Beams.concatenate(
+        [scan_beams(pose, BEARINGS, sweep=i + 3, time_s=0.2 * i) for i, pose in enumerate(poses)]
+    )
+    together = scan_beams(poses, BEARINGS, sweep=[3, 4], time_s=[0.0, 0.2])
+    for name, column in each.columns().items():
+        np.testing.assert_array_equal(together.columns()[name], column, err_msg=name)
+
+
 def test_where_the_map_has_nothing_there_are_no_features():
     wall = PlanarSite.from_polyline([[2, -1], [2, 1]], closed=False)
     states = nominal_states(wall.scene(), scan_beams((0, 0, 0), BEARINGS), 360, 8.0)

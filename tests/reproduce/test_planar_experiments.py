@@ -14,7 +14,7 @@ from hedgerow.reproduce.experiment import find_experiment
 from hedgerow.reproduce.planar import detection, registration
 from hedgerow.reproduce.planar.hidden_sensor import SCALE, HiddenSensor
 from hedgerow.reproduce.planar.lab import ROOM, distance_m, is_inside, random_poses
-from hedgerow.reproduce.planar.real import crps, histogram_match
+from hedgerow.reproduce.planar.real import crps, match_by_range
 
 SOURCE = Path(hedgerow.__file__).parent
 
@@ -86,9 +86,9 @@ def test_histograms_match_where_forecasts_put_together_are_what_was_read():
     forecast[[10, 20, 30, 30], np.arange(4)] = 1  # 1, 2, 3 and 3 m
     nominal = np.array([1.5, 1.5, 3.2, 3.2])
     swapped = np.array([2.0, 1.0, 3.0, 3.0])  # wrong each, right together
-    assert histogram_match(forecast, swapped, nominal, scale) == pytest.approx(0, abs=1e-12)
+    assert match_by_range(forecast, swapped, nominal, scale) == pytest.approx(0, abs=1e-12)
     nearer = np.array([1.0, 2.0, 2.5, 2.5])  # half of the readings half a metre nearer
-    assert histogram_match(forecast, nearer, nominal, scale) == pytest.approx(0.25)
+    assert match_by_range(forecast, nearer, nominal, scale) == pytest.approx(0.25)
 
 
 def test_the_crps_of_a_certain_forecast_is_its_error():

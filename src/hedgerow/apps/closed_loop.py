@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Navigation as a program whose risk can be measured: what it sees hangs on where it drove.
+"""Navigation as a program whose risk can be measured: what it sees depends on where it drove.
 
 Other programs run on logs, so reality and simulation can be given the same beams. A robot in closed loop makes its own
 beams. So its scene is no log but a task in a world: from here to there, seen through that world. Reality and simulators

@@ -4,7 +4,7 @@
 The courtyard of Goodin 2018 plays reality. A robot drove straight through it once and recorded a log with its own
 VLP-16; worlds are learned from that. Then the same robot navigates: tasks up to 8 m beside the recorded way, through
 reality and through each world, with the same settings of its program (apps/closed_loop.py). All that the robot sees
-later hangs on what it did before, so small differences can grow. The whole is done twice: with exact poses, and with
+later depends on what it did before, so small differences can grow. The whole is done twice: with exact poses, and with
 the GPS and compass of Browning 2012, which the robot believes (Goodin 2018 §3.5.3 has such and gives no figures).
 
 A robot that finds a gap left or right of a tree by chance takes other times in reality, too: the floor is reality
@@ -120,8 +120,9 @@ def survey(yard: Yard, n_tasks: int, seed: int) -> Place:
 
 def learn_worlds(yard: Yard, models: tuple[str, ...], seed: int, say: Print) -> dict[str, World]:
     """Drive straight through the yard once, a sweep each second, and learn it."""
-    ends = [(*point, float(np.asarray(yard.ground(*np.array([point]).T))[0]) + _HEIGHT_M) for point in _ends(yard)]
-    way = Trajectory.line(*ends, speed_mps=NavigationSettings().vehicle.max_speed_mps)
+    xy_m = np.array([yard.start_m, yard.goal_m])
+    start_m, end_m = np.column_stack([xy_m, np.asarray(yard.ground(*xy_m.T)) + _HEIGHT_M])
+    way = Trajectory.line(start_m, end_m, speed_mps=NavigationSettings().vehicle.max_speed_mps)
     lasts_s = (way.end_ns - way.start_ns) * 1e-9
     sensor = Sensor.named(SENSOR, RATE_HZ)
     n_sweeps = max(2, int(lasts_s))
@@ -133,10 +134,6 @@ def learn_worlds(yard: Yard, models: tuple[str, ...], seed: int, say: Print) -> 
         say(f"learning {name} from {n_sweeps} sweeps")
         worlds[name] = learn(log, name)
     return worlds
-
-
-def _ends(yard: Yard) -> tuple[tuple[float, float], tuple[float, float]]:
-    return yard.start_m, yard.goal_m
 
 
 def measure_drives(
@@ -167,7 +164,9 @@ class _Make:
     """Of reality; None takes that of the simulation."""
 
     def __call__(self, name: str, seed: int) -> Scene:
-        return Scene(_NOTHING, task_in(self.world, self.place, int(name), self.errors, self.seed or seed))
+        return Scene(
+            _NOTHING, task_in(self.world, self.place, int(name), self.errors, seed if self.seed is None else self.seed)
+        )
 
 
 def task_in(world: World, place: Place, number: int, errors: PoseErrors, seed: int) -> Task:

@@ -110,7 +110,7 @@ def test_ground_between_rings_is_found():
     assert found[1] > found[0] + 0.03, found  # 4 sigma of 2,250 coins
 
 
-def test_neighbourhoods_do_not_hang_on_the_blocks_they_are_pooled_in(monkeypatch):
+def test_neighbourhoods_do_not_depend_on_the_blocks_they_are_pooled_in(monkeypatch):
     rng = np.random.default_rng(5)
     cloud = elements(rng.uniform(0, 2, (500, 3)), 0.03)
     hits = rng.uniform(0, 80, 500)

@@ -23,7 +23,7 @@ from hedgerow.base.figure import new_figure, save_figure
 from hedgerow.errors import FileError
 from hedgerow.log import Log
 from hedgerow.planar.extraction import extract_segments
-from hedgerow.planar.regression import Observations, Scale
+from hedgerow.planar.regression import Observations, Scale, histogram_match
 from hedgerow.planar.sensor_model import SensorModel, States
 from hedgerow.planar.site import PlanarSite, scan_beams
 from hedgerow.planar.tabulated import TabulatedModel
@@ -141,7 +141,7 @@ def _row(name: str, model: SensorModel, judged: Observations, scale: Scale) -> t
         name,
         f"{mean_log_loss(model, chosen):.3f}",
         f"{crps(forecast, reading, scale):.3f}",
-        f"{histogram_match(forecast, reading, chosen.state[:, 0], scale):.3f}",
+        f"{match_by_range(forecast, reading, chosen.state[:, 0], scale):.3f}",
         f"{100 * float((density < 1e-6).mean()):.1f}",
     )
 
@@ -153,22 +153,19 @@ def crps(histogram: NDArray[np.float64], reading_m: NDArray[np.float64], scale: 
     return float((((forecast - (reading_m <= values)) ** 2).sum(axis=0) * scale.step_m).mean())
 
 
-def histogram_match(
+def match_by_range(
     histogram: NDArray[np.float64], reading_m: NDArray[np.float64], nominal_m: NDArray[np.float64], scale: Scale
 ) -> float:
-    """Return how far readings lie from the forecasts of states of like nominal range [m]: earth mover's distance.
+    """Return the histogram match [m] of readings and (B + 1, Q) forecasts, pooled for each metre of nominal range.
 
-    No pose comes twice, so no state has a histogram: readings and (B + 1, Q) forecasts are put together for each metre
-    of nominal range, and the distances of all metres averaged by their readings. Null counts as the longest range.
+    No pose comes twice, so no single state has a histogram. The metres are averaged by their numbers of readings.
     """
     metre = np.floor(np.minimum(nominal_m, scale.high_m)).astype(np.int64)
-    values = scale.values()[:, None]
     total = 0.0
     for each in np.unique(metre):
         here = metre == each
-        forecast = np.cumsum(histogram[:, here].mean(axis=1))[:-1]
-        found = (reading_m[here] <= values).mean(axis=1)
-        total += here.sum() * float(np.abs(forecast - found).sum()) * scale.step_m
+        found = np.bincount(scale.bin_of(reading_m[here]), minlength=scale.n_bins + 1) / here.sum()
+        total += here.sum() * float(histogram_match(histogram[:, here].mean(axis=1), found, scale.step_m))
     return total / len(metre)
 
 
@@ -182,7 +179,7 @@ def _climatology(learned: Observations, judged: Observations, scale: Scale) -> t
     rows = slice(None, None, max(1, len(reading) // 1500))
     some = reading[rows]
     forecast = np.repeat(share[:, None], len(some), axis=1)
-    match = histogram_match(forecast, some, judged.state[rows, 0], scale)
+    match = match_by_range(forecast, some, judged.state[rows, 0], scale)
     return "climatology", f"{loss:.3f}", f"{crps(forecast, some, scale):.3f}", f"{match:.3f}", "0.0"
 
 
