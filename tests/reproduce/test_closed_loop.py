@@ -31,6 +31,13 @@ def test_tasks_are_as_long_as_told_and_begin_and_end_clear_of_trees(place, yard)
         assert np.hypot(*(place.tasks.reshape(-1, 2) - (x, y)).T).min() > closed_loop._CLEAR_M
 
 
+def test_a_yard_without_a_clear_place_is_refused(yard, monkeypatch):
+    monkeypatch.setattr(closed_loop, "_CLEAR_M", 100.0)
+    monkeypatch.setattr(closed_loop, "_DRAWS", 10)
+    with pytest.raises(InputError, match="has no 2 tasks"):
+        closed_loop.survey(yard, 2, 1)
+
+
 def test_the_program_tells_time_way_and_collisions_of_its_drive(place):
     app = Navigation()
     task = closed_loop.task_in(place.yard.world, place, 0, PoseErrors(), 1)

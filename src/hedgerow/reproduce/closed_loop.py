@@ -50,6 +50,7 @@ ASIDE_M = 8.0
 """How far starts and goals lie beside the recorded way."""
 MAX_TIME_S = 75.0
 _CLEAR_M = 4.0
+_DRAWS = 1000  # for each task
 _HEIGHT_M = 2.0
 _NOISE_M = 0.02
 _NOTHING = Log.from_arrays(origins=np.zeros((0, 3)), directions=np.zeros((0, 3)), ranges=np.zeros(0))
@@ -108,13 +109,17 @@ def survey(yard: Yard, n_tasks: int, seed: int) -> Place:
     left = np.array([-ahead[1], ahead[0]])
     random = np.random.default_rng(seed + 900)
     tasks: list[NDArray[np.float64]] = []
-    while len(tasks) < n_tasks:
+    for _ in range(_DRAWS * n_tasks):
         first_m = random.uniform(0, max(length_m - TASK_M, 1e-9))
         along_m = np.array([first_m, min(first_m + TASK_M, length_m)])
         ends = start + along_m[:, None] * ahead + random.uniform(-ASIDE_M, ASIDE_M, (2, 1)) * left
         away_m = np.hypot(*(tall_m[:, None] - ends).T)
         if not (away_m < _CLEAR_M).any():
             tasks.append(ends if random.uniform() < 0.5 else ends[::-1])
+        if len(tasks) == n_tasks:
+            break
+    else:
+        raise InputError("yard", f"has no {n_tasks} tasks whose ends are {_CLEAR_M:g} m clear of trees and walls")
     return Place(yard, truth, grid, np.array(tasks))
 
 
