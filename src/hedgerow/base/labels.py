@@ -59,6 +59,13 @@ LABELS: dict[str, Label] = {
     "log": Label(113, 99, False),
     "wall": Label(114, 52, False),
     "target": Label(115, 99, False),
+    "low-shrub": Label(121, 70, True),
+    "small-shrub": Label(122, 70, True),
+    "medium-shrub": Label(123, 70, True),
+    "large-shrub": Label(124, 70, True),
+    "small-tree": Label(125, 70, True),
+    "medium-tree": Label(126, 70, True),
+    "large-tree": Label(127, 70, True),
 }
 """Every class that a mesh part may name; a scene file may add its own."""
 
