@@ -13,6 +13,7 @@ APPS: dict[str, str] = {
     "segmentation": "hedgerow.apps.segmentation:Segmentation",
     "cost-map": "hedgerow.apps.cost_map:CostMap",
     "odometry": "hedgerow.apps.odometry:Odometry",
+    "scan-matching": "hedgerow.apps.scan_matching:ScanMatching",
 }
 """Where each program is. Those that run on scenes of a drive; see drive.py."""
 
