@@ -7,12 +7,14 @@ from hedgerow.metrics.cloud_distance import CLOUD_METRICS, SWEEP_METRICS, CloudD
 from hedgerow.metrics.hit_miss import HIT_MISS_METRICS, HitMiss
 from hedgerow.metrics.likelihood import LIKELIHOOD_METRICS, Likelihood
 from hedgerow.metrics.metric import Family, Metric
+from hedgerow.metrics.observation import OBSERVATION_METRICS, ObservationError
 from hedgerow.metrics.range_histogram import RANGE_HISTOGRAM_METRICS, RangeHistograms
 
 FAMILIES: tuple[Family, ...] = (
     Family(BearingDistances, BEARING_METRICS),
     Family.of_pairs(HitMiss, HIT_MISS_METRICS),
     Family.of_pairs(BeamError, BEAM_ERROR_METRICS),
+    Family.of_pairs(ObservationError, OBSERVATION_METRICS),
     Family.of_pairs(SweepDistance, SWEEP_METRICS),
     Family(CloudDistances, CLOUD_METRICS),
     Family(RangeHistograms, RANGE_HISTOGRAM_METRICS),

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from hedgerow.log import Beams, Log
 
+FIRINGS = 12
+"""Firings of each ring in a packet."""
 _MULTIPLIERS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], dtype=np.uint64)
 _WORTH_THREADS = 10_000  # fewer points are looked up before threads have started
 _AT_ONCE = 1_000_000  # the tree also returns which points are nearest; for a whole log that is too much to hold
@@ -45,6 +47,11 @@ class RealSweep:
         """Looks up distances to these points."""
         return Nearest(self.points_m)
 
+    @cached_property
+    def packet(self) -> NDArray[np.int64]:
+        """(N,) number of the packet that each beam belongs to."""
+        return packets(self.beams)
+
 
 class SweepPair:
     """A real sweep and one simulation of it."""
@@ -60,6 +67,22 @@ class SweepPair:
     def points_m(self) -> NDArray[np.float64]:
         """(M, 3) simulated first returns, map frame."""
         return _points(self.real.beams, self.range_m, self.hit)
+
+
+def packets(beams: Beams) -> NDArray[np.int64]:
+    """Return the (N,) number, from 0, of the packet that each beam of one sweep belongs to: FIRINGS of each ring.
+
+    A sweep without rings, or whose beams all have one time, is one packet.
+    """
+    counts = np.bincount(beams.ring)
+    is_known = np.count_nonzero(counts) > 1
+    time_ns = np.sort(beams.time_ns[beams.ring == counts.argmax()]) if is_known else np.zeros(0, dtype=np.int64)
+    step_ns = np.diff(time_ns)
+    step_ns = step_ns[step_ns > 0]
+    if len(step_ns) == 0:
+        return np.zeros(len(beams), dtype=np.int64)
+    packet_ns = FIRINGS * float(np.median(step_ns))  # the median: masked beams leave gaps
+    return np.floor((beams.time_ns - beams.time_ns.min()) / packet_ns).astype(np.int64)
 
 
 def _points(beams: Beams, range_m: NDArray[np.float32], hit: NDArray[np.bool_]) -> NDArray[np.float64]:
