@@ -19,11 +19,11 @@ bool was_memory = false;
 
 // Becomes Python's MemoryError, and keeps the words.
 class OutOfMemory : public std::bad_alloc {
-public:
+  public:
     explicit OutOfMemory(std::string text) : text_(std::move(text)) {}
     const char* what() const noexcept override { return text_.c_str(); }
 
-private:
+  private:
     std::string text_;
 };
 

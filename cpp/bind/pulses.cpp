@@ -122,9 +122,8 @@ void bind_settings_of_pulses(nb::module_& m) {
                   field("falloff_m", &LightModel::falloff_m),
                   field("unknown_intensity", &LightModel::unknown_intensity));
     bind_settings(m, "Receiver", "From the light of a pulse to its returns.", field("mode", &Receiver::mode),
-                  field("processing", &Receiver::processing),
-                  field("cutoff_m", &Receiver::cutoff_m), field("threshold", &Receiver::threshold),
-                  field("max_returns", &Receiver::max_returns));
+                  field("processing", &Receiver::processing), field("cutoff_m", &Receiver::cutoff_m),
+                  field("threshold", &Receiver::threshold), field("max_returns", &Receiver::max_returns));
     bind_settings(m, "Digitiser", "Pulse and clock of mode waveform.", field("fwhm_m", &Digitiser::fwhm_m),
                   field("step_m", &Digitiser::step_m));
     bind_settings(m, "PulseSettings", "All that decides about the returns of pulses.",

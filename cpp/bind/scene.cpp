@@ -38,7 +38,8 @@ LabelArrays labels_of(const HeldLabels* labels, std::ptrdiff_t n) {
 
 void add_mesh(Scene& scene, const AnyArray& vertices, const AnyArray& triangles, const AnyArray& permeability,
               const AnyArray& label, const AnyArray& reflectance, const AnyArray& intensity_sigma, bool lambertian,
-              const AnyArray& noise_group, const std::vector<SurfaceNoise>& noise, const HeldLabels* labels) {
+              const AnyArray& noise_group, const std::vector<SurfaceNoise>& noise, Answer answer,
+              const HeldLabels* labels) {
     const auto corners = values<std::uint32_t>(triangles, "triangles", -1, 3);
     const auto n = static_cast<std::ptrdiff_t>(corners.size() / 3);
     const MeshArrays arrays{values<float>(vertices, "vertices", -1, 3),
@@ -49,6 +50,7 @@ void add_mesh(Scene& scene, const AnyArray& vertices, const AnyArray& triangles,
                             values<float>(intensity_sigma, "intensity_sigma", n),
                             values<std::uint8_t>(noise_group, "noise_group", n),
                             lambertian,
+                            answer,
                             labels_of(labels, n)};
     require_within(arrays.vertices, "vertices", kFarthest_m);
     for (const std::uint32_t corner : corners)
@@ -61,7 +63,7 @@ void add_mesh(Scene& scene, const AnyArray& vertices, const AnyArray& triangles,
 
 void add_gaussians(Scene& scene, const AnyArray& mean_m, const AnyArray& whitening, const AnyArray& stop,
                    const AnyArray& label, const AnyArray& intensity, const AnyArray& intensity_sigma, StopLaw law,
-                   float tau, const HeldLabels* labels) {
+                   float tau, Answer answer, const HeldLabels* labels) {
     const auto stops = values<float>(stop, "stop", -1);
     const auto n = static_cast<std::ptrdiff_t>(stops.size());
     const GaussianArrays arrays{values<float>(mean_m, "mean_m", n, 3),
@@ -70,6 +72,7 @@ void add_gaussians(Scene& scene, const AnyArray& mean_m, const AnyArray& whiteni
                                 values<std::uint16_t>(label, "label", n),
                                 values<float>(intensity, "intensity", n),
                                 values<float>(intensity_sigma, "intensity_sigma", n),
+                                answer,
                                 labels_of(labels, n)};
     require_within(arrays.mean, "mean_m", kFarthest_m);
     require_within(arrays.whitening, "whitening", kFarthest_m);
@@ -102,6 +105,9 @@ nb::class_<Scene> bind_scene(nb::module_& m) {
         .value("permeability", StopLaw::permeability)
         .value("extinction", StopLaw::extinction)
         .value("depth", StopLaw::depth);
+    nb::enum_<Answer>(m, "Answer", "What of a pulse with width an element answers.")
+        .value("sub_ray", Answer::sub_ray)
+        .value("pulse", Answer::pulse);
     nb::class_<SurfaceNoise>(m, "SurfaceNoise", "Range noise of surfaces by incidence angle and range.")
         .def("__init__", make_noise, nb::kw_only(), nb::arg("sigma0_m"), nb::arg("sigma_a_m"), nb::arg("min_cosine"),
              nb::arg("sigma_per_m"));
@@ -114,16 +120,18 @@ nb::class_<Scene> bind_scene(nb::module_& m) {
         .def("add_mesh", add_mesh, nb::kw_only(), nb::arg("vertices").noconvert(), nb::arg("triangles").noconvert(),
              nb::arg("permeability").noconvert(), nb::arg("label").noconvert(), nb::arg("reflectance").noconvert(),
              nb::arg("intensity_sigma").noconvert(), nb::arg("lambertian"), nb::arg("noise_group").noconvert(),
-             nb::arg("noise"), nb::arg("labels").none(),
+             nb::arg("noise"), nb::arg("answer").noconvert(), nb::arg("labels").none(),
              "Adds triangles; noise is that of each group, labels are of all triangles, or None if none has several.")
         .def("add_gaussians", add_gaussians, nb::kw_only(), nb::arg("mean_m").noconvert(),
              nb::arg("whitening").noconvert(), nb::arg("stop").noconvert(), nb::arg("label").noconvert(),
              nb::arg("intensity").noconvert(), nb::arg("intensity_sigma").noconvert(), nb::arg("law").noconvert(),
-             nb::arg("tau"), nb::arg("labels").none(),
+             nb::arg("tau"), nb::arg("answer").noconvert(), nb::arg("labels").none(),
              "Adds Gaussians; stop is a permeability, an extinction in 1/m or a depth, labels as for add_mesh.")
         .def("place", place, nb::arg("scene"), nb::kw_only(), nb::arg("transforms").noconvert(),
              nb::arg("label").noconvert(), nb::arg("first_element"),
              "Places a scene once for each (3x4 by rows, float64) transform; first_element -1 numbers through.")
+        .def("unfold_up_to", &Scene::unfold_up_to, nb::arg("most"),
+             "Copies of Gaussians, all together, up to which they stand in one search tree; more are instances.")
         .def(
             "build", [](Scene& scene) { scene.embree(Purpose::fire); }, nb::call_guard<nb::gil_scoped_release>(),
             "Builds what firing needs now rather than at the first firing.")
@@ -132,6 +140,7 @@ nb::class_<Scene> bind_scene(nb::module_& m) {
             [](Scene& scene) { return reinterpret_cast<std::uintptr_t>(scene.embree(Purpose::fire)); },
             "Address of the Embree scene that firing traces, for benchmarks.")
         .def_prop_ro("n_elements", &Scene::n_elements)
+        .def("answers", &Scene::answers, nb::arg("answer").noconvert(), "Whether any element answers that.")
         .def_prop_ro("max_sigma_m", &Scene::max_sigma_m,
                      "No element at range r draws ranges with a larger deviation than this plus r max_sigma_per_m.")
         .def_prop_ro("max_sigma_per_m", &Scene::max_sigma_per_m);

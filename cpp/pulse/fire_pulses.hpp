@@ -4,6 +4,9 @@
 //
 // Sub-rays are packed by pulse, and pulses by ring: a packet of eight holds neighbouring sub-rays of one pulse or two.
 // Coins are keyed by (seed, pulse, sub-ray, element), so every sub-ray passes permeable elements on its own.
+//
+// Elements that answer pulses (scene.hpp) are met by the axis alone, with the coins of `fire`. What stops the axis
+// stops all sub-rays that no mesh has stopped before it, so one receiver gets the light of both.
 #pragma once
 
 #include <array>
@@ -11,25 +14,12 @@
 #include <vector>
 
 #include "pulse/receiver.hpp"
+#include "pulse/sub_rays.hpp"
 #include "pulse/waveform.hpp"
 #include "trace/batch.hpp"
 #include "trace/fire.hpp"
 
 namespace hedgerow {
-
-// Where the sub-rays go: points of the unit spot, which is the square from -1 to 1 or the disk of radius 1.
-struct Spot {
-    std::vector<float> points;  // 2 per sub-ray (left, up); empty if drawn
-    // 4 per sub-ray: the cell to draw a point of: two intervals of left and of up, or in the round spot of the squared
-    // radius and of the angle in turns.
-    std::vector<float> cells;
-    std::vector<float> share;  // of the pulse's light
-    bool round;
-    std::array<float, 2> half_m;   // half the width (left, up) where the light leaves the sensor
-    std::array<float, 2> tangent;  // of half the divergence
-
-    int size() const { return static_cast<int>(share.size()); }
-};
 
 // How much light comes back.
 struct LightModel {

@@ -121,10 +121,9 @@ class SingleRays {
 
   private:
     const Reflection& strongest_from(int begin, int end) const {
-        return **std::max_element(rays_.begin() + begin, rays_.begin() + end,
-                                  [](const Reflection* a, const Reflection* b) {
-                                      return a->intensity() < b->intensity();
-                                  });
+        return **std::max_element(
+            rays_.begin() + begin, rays_.begin() + end,
+            [](const Reflection* a, const Reflection* b) { return a->intensity() < b->intensity(); });
     }
 
     static Echo echo_at(float range_m, float intensity, const Reflection& brightest, std::uint32_t draw) {

@@ -8,9 +8,8 @@
 // these three can never change places.
 //
 // That is `Processing::light`, the windows of Goodin 2018 Fig. 2. `Processing::paper` is the text of its §3.2.3, which
-// knows single rays: `strongest` is the most intense ray, `last` the farthest, and `first` the plain average of the rays
-// within the cutoff of the nearest.
-// Equations: docs/models.md §18.
+// knows single rays: `strongest` is the most intense ray, `last` the farthest, and `first` the plain average of the
+// rays within the cutoff of the nearest. Equations: docs/models.md §18.
 #pragma once
 
 #include <array>

@@ -46,6 +46,31 @@ void gaussian_bounds(const RTCBoundsFunctionArguments* arguments) {
     out.upper_x = high[0], out.upper_y = high[1], out.upper_z = high[2];
 }
 
+// The same for a copy in the world: rows of A L, where L is the inverse of its whitening.
+void unfolded_bounds(const RTCBoundsFunctionArguments* arguments) {
+    const auto& unfolded = *static_cast<const UnfoldedVolumes*>(arguments->geometryUserPtr);
+    const auto [number, index] = unfolded.copies[arguments->primID];
+    const UnfoldedVolumes::Group& group = unfolded.groups[number];
+    const Gaussian& gaussian = group.set->elements[index];
+    const auto l = lower_inverse(gaussian.whitening);
+    const double tau = std::sqrt(static_cast<double>(group.set->tau_squared));
+    float low[3], high[3];
+    for (int axis = 0; axis < 3; ++axis) {
+        const float* a = &group.to_world[4 * axis];
+        const double sigma =
+            std::hypot(a[0] * l[0] + a[1] * l[1] + a[2] * l[3], a[1] * l[2] + a[2] * l[4], a[2] * l[5]);
+        const double mean = static_cast<double>(a[0]) * gaussian.mean[0] +
+                            static_cast<double>(a[1]) * gaussian.mean[1] +
+                            static_cast<double>(a[2]) * gaussian.mean[2] + a[3];
+        const double half = tau * sigma * (1 + 1e-5) + 2e-6 * std::abs(mean) + 1e-6;
+        low[axis] = static_cast<float>(mean - half);
+        high[axis] = static_cast<float>(mean + half);
+    }
+    RTCBounds& out = *arguments->bounds_o;
+    out.lower_x = low[0], out.lower_y = low[1], out.lower_z = low[2];
+    out.upper_x = high[0], out.upper_y = high[1], out.upper_z = high[2];
+}
+
 template <typename T>
 std::vector<T> copied(std::span<const T> values) {
     return {values.begin(), values.end()};
@@ -146,12 +171,14 @@ Mesh::Mesh(const MeshArrays& arrays, std::span<const SurfaceNoise> groups)
     // An opaque mesh needs no coins, and Embree is faster without a filter.
     if (std::ranges::any_of(finishes_, [](const Finish& finish) { return finish.permeability > 0; }))
         rtcSetGeometryIntersectFilterFunction(handle.get(), toss_for_triangles);
+    answer_to(arrays.answer);
     rtcCommitGeometry(handle.get());
 }
 
 Gaussians::Gaussians(const GaussianArrays& arrays, StopLaw law, float tau)
     : Geometry(Kind::gaussians, arrays.labels),
       law(law),
+      answer(arrays.answer),
       tau_squared(tau * tau),
       per_tau_squared(1 / (tau * tau)),
       elements(arrays.stop.size()) {
@@ -175,6 +202,28 @@ Gaussians::Gaussians(const GaussianArrays& arrays, StopLaw law, float tau)
     rtcSetGeometryUserData(handle.get(), static_cast<Gaussians*>(this));
     rtcSetGeometryBoundsFunction(handle.get(), gaussian_bounds, nullptr);
     rtcSetGeometryIntersectFunction(handle.get(), meet_gaussian);
+    answer_to(arrays.answer);
+    rtcCommitGeometry(handle.get());
+}
+
+void UnfoldedVolumes::add(const Gaussians& set, const Placement& placement, unsigned geometry, unsigned instance) {
+    Group group{&set, geometry, instance, {}, {}};
+    std::copy(placement.to_world.begin(), placement.to_world.end(), group.to_world);
+    for (int row = 0; row < 3; ++row)
+        for (int column = 0; column < 3; ++column)
+            group.to_local[3 * row + column] = placement.normal_to_world[3 * column + row];
+    const auto number = static_cast<std::uint32_t>(groups.size());
+    groups.push_back(group);
+    for (std::size_t i = 0; i < set.elements.size(); ++i) copies.push_back({number, static_cast<std::uint32_t>(i)});
+}
+
+void UnfoldedVolumes::commit(Answer answer) {
+    handle = OwnedGeometry(rtcNewGeometry(device(), RTC_GEOMETRY_TYPE_USER));
+    rtcSetGeometryUserPrimitiveCount(handle.get(), static_cast<unsigned>(copies.size()));
+    rtcSetGeometryUserData(handle.get(), this);
+    rtcSetGeometryBoundsFunction(handle.get(), unfolded_bounds, nullptr);
+    rtcSetGeometryIntersectFunction(handle.get(), meet_unfolded);
+    rtcSetGeometryMask(handle.get(), static_cast<unsigned>(answer));
     rtcCommitGeometry(handle.get());
 }
 
@@ -194,6 +243,8 @@ void Scene::add_mesh(const MeshArrays& arrays, std::span<const SurfaceNoise> gro
     if (arrays.permeability.empty()) return;
     add(std::make_unique<Mesh>(arrays, groups), arrays.permeability.size());
     has_meshes_ = true;
+    own_answers_ |= static_cast<unsigned>(arrays.answer);
+    answers_ |= own_answers_;
     const auto above_zero = [](float value) { return value > 0; };
     is_random_ |= std::ranges::any_of(arrays.permeability, above_zero) ||
                   std::ranges::any_of(arrays.intensity_sigma, above_zero) || !arrays.labels.first.empty();
@@ -210,6 +261,8 @@ void Scene::add_gaussians(const GaussianArrays& arrays, StopLaw law, float tau) 
     auto set = std::make_unique<Gaussians>(arrays, law, tau);
     max_sigma_m_ = std::max(max_sigma_m_, set->max_sigma_m);
     add(std::move(set), arrays.stop.size());
+    own_answers_ |= static_cast<unsigned>(arrays.answer);
+    answers_ |= own_answers_;
 }
 
 void Scene::place(std::shared_ptr<Scene> scene, const Affine& to_world, std::int32_t label,
@@ -227,6 +280,7 @@ void Scene::place(std::shared_ptr<Scene> scene, const Affine& to_world, std::int
     }
     has_meshes_ |= scene->has_meshes_;
     is_random_ |= scene->is_random_;
+    answers_ |= scene->answers_;
     placed_.push_back({std::move(scene), to_world, label, first_element, inverse_transpose(to_world)});
 }
 
@@ -265,9 +319,37 @@ void Scene::flatten() {
             number += flat[i].scene->n_own_elements_;
         }
         if (child.first_element < 0) next = number;
+        // A part with numbers of its own is a tile: it comes and goes whole, with the search tree that it has.
+        for (std::size_t i = begin; i < flat.size(); ++i)
+            flat[i].unfolds = child.first_element < 0 || flat[i].scene != child.scene;
     }
     flat_ = std::move(flat);
+    unfold();
     flattened_ = true;
+}
+
+void Scene::unfold() {
+    std::size_t total = 0;
+    for (Placement& placement : flat_) {
+        const auto& own = placement.scene->own_;
+        placement.unfolds &=
+            std::ranges::all_of(own, [](const auto& each) { return each->kind == Geometry::Kind::gaussians; });
+        if (placement.unfolds) total += placement.scene->n_own_elements_;
+    }
+    if (total > most_unfolded_)
+        for (Placement& placement : flat_) placement.unfolds = false;
+    for (std::size_t i = 0; i < flat_.size() && total <= most_unfolded_; ++i) {
+        if (!flat_[i].unfolds) continue;
+        const auto& own = flat_[i].scene->own_;
+        for (unsigned id = 0; id < own.size(); ++id) {
+            const auto& set = static_cast<const Gaussians&>(*own[id]);
+            unfolded_[set.answer == Answer::pulse].add(set, flat_[i], id, static_cast<unsigned>(own_.size() + i));
+        }
+    }
+    for (const Answer answer : {Answer::sub_ray, Answer::pulse}) {
+        UnfoldedVolumes& unfolded = unfolded_[answer == Answer::pulse];
+        if (!unfolded.copies.empty()) unfolded.commit(answer);
+    }
 }
 
 RTCScene Scene::own_embree(Purpose purpose) {
@@ -289,14 +371,18 @@ RTCScene Scene::instanced_embree(Purpose purpose) {
     OwnedScene made = new_embree_scene(purpose);
     for (unsigned id = 0; id < own_.size(); ++id) rtcAttachGeometryByID(made.get(), own_[id]->handle.get(), id);
     for (std::size_t i = 0; i < flat_.size(); ++i) {
+        if (flat_[i].unfolds) continue;
         OwnedGeometry instance(rtcNewGeometry(device(), RTC_GEOMETRY_TYPE_INSTANCE));
         rtcSetGeometryInstancedScene(instance.get(), flat_[i].scene->own_embree(purpose));
         float matrix[12];
         std::copy(flat_[i].to_world.begin(), flat_[i].to_world.end(), matrix);
         rtcSetGeometryTransform(instance.get(), 0, RTC_FORMAT_FLOAT3X4_ROW_MAJOR, matrix);
+        rtcSetGeometryMask(instance.get(), flat_[i].scene->own_answers_);
         rtcCommitGeometry(instance.get());
         rtcAttachGeometryByID(made.get(), instance.get(), static_cast<unsigned>(own_.size() + i));
     }
+    for (const UnfoldedVolumes& unfolded : unfolded_)
+        if (!unfolded.copies.empty()) rtcAttachGeometry(made.get(), unfolded.handle.get());
     rtcCommitScene(made.get());
     check_embree("building a scene of instances");
     scene = std::move(made);

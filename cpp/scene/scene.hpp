@@ -41,6 +41,11 @@ struct SurfaceNoise {
     }
 };
 
+// What of a pulse with width an element answers. Learned elements hold the width of the beam that taught them, so the
+// axis of the pulse meets them, once; meshes have no width in them, so each sub-ray meets them. Values are Embree's ray
+// masks.
+enum class Answer : unsigned { sub_ray = 1, pulse = 2 };
+
 // What a return carries besides its range; each array has one entry per element.
 struct MeshArrays {
     std::span<const float> vertices;           // 3 per vertex
@@ -50,7 +55,8 @@ struct MeshArrays {
     std::span<const float> reflectance;
     std::span<const float> intensity_sigma;
     std::span<const std::uint8_t> noise_group;
-    bool lambertian;     // whether intensity falls with the cosine of the incidence angle
+    bool lambertian;  // whether intensity falls with the cosine of the incidence angle
+    Answer answer;
     LabelArrays labels;  // of triangles that have several
 };
 
@@ -61,6 +67,7 @@ struct GaussianArrays {
     std::span<const std::uint16_t> label;
     std::span<const float> intensity;
     std::span<const float> intensity_sigma;
+    Answer answer;
     LabelArrays labels;  // of elements that have several
 };
 
@@ -73,6 +80,7 @@ struct Geometry {
 
   protected:
     Geometry(Kind kind, const LabelArrays& labels) : kind(kind), label_mix(labels) {}
+    void answer_to(Answer answer) const { rtcSetGeometryMask(handle.get(), static_cast<unsigned>(answer)); }
 };
 
 // What a triangle is, apart from where: one cache line has it all.
@@ -115,6 +123,7 @@ struct Gaussian {
 struct Gaussians final : Geometry {
     Gaussians(const GaussianArrays& arrays, StopLaw law, float tau);
     StopLaw law;
+    Answer answer;
     float tau_squared, per_tau_squared;
     std::vector<Gaussian> elements;  // along a Morton curve: what one ray meets lies close together in memory
     float max_sigma_m = 0;           // largest axis of any element
@@ -137,6 +146,7 @@ struct Placement {
     std::int32_t label;                    // replaces the labels of its elements; -1 keeps them
     std::int64_t first_element;            // -1: as it comes
     std::array<float, 9> normal_to_world;  // inverse transpose of the linear part, by rows
+    bool unfolds = false;                  // whether its Gaussians stand in the world's own search tree
 
     std::array<float, 3> normal_in_world(const float normal[3]) const {
         std::array<float, 3> out;
@@ -145,6 +155,25 @@ struct Placement {
                        normal_to_world[3 * row + 2] * normal[2];
         return out;
     }
+};
+
+// Copies of Gaussians as one geometry in the world, in the place of Embree's instances: boxes of placed plants overlap,
+// and a ray that enters and leaves each of them takes twice as long as one search tree over all their elements. A copy
+// is eight bytes here, the Gaussians themselves are shared.
+struct UnfoldedVolumes {
+    struct Group {  // the copies that one placement makes of one set
+        const Gaussians* set;
+        unsigned geometry, instance;  // what Embree would call them
+        float to_world[12], to_local[9];
+    };
+    struct Copy {
+        std::uint32_t group, gaussian;
+    };
+    OwnedGeometry handle;
+    std::vector<Group> groups;
+    std::vector<Copy> copies;
+    void add(const Gaussians& set, const Placement& placement, unsigned geometry, unsigned instance);
+    void commit(Answer answer);  // after everything has been added
 };
 
 // The label of an element with this label of its own.
@@ -163,6 +192,9 @@ class Scene {
     // first_element: number of its first element, not below the scene's own; -1 numbers through.
     void place(std::shared_ptr<Scene> scene, const Affine& to_world, std::int32_t label, std::int64_t first_element);
 
+    // Placed Gaussians are unfolded if all copies together are at most this many; 0 never. Before building.
+    void unfold_up_to(std::size_t most) { most_unfolded_ = most; }
+
     // What to trace rays through; built once. A scene that is built or placed is frozen.
     RTCScene embree(Purpose purpose);
 
@@ -171,6 +203,8 @@ class Scene {
     std::size_t n_placements() const { return flat_.size(); }
     bool has_placed() const { return !placed_.empty(); }
     bool has_meshes() const { return has_meshes_; }  // here or in anything placed
+    // Whether anything here, or in anything placed, answers that.
+    bool answers(Answer answer) const { return (answers_ & static_cast<unsigned>(answer)) != 0; }
     // Whether anything here draws: opaque meshes of exact intensity do not, and spare the numbers.
     bool is_random() const { return is_random_; }
     // No element at range r draws ranges with a larger deviation than the first plus r times the second.
@@ -197,6 +231,7 @@ class Scene {
     void refuse_if_frozen() const;
     void add(std::unique_ptr<Geometry> geometry, std::uint64_t n_elements);
     static void flatten_into(std::vector<Placement>& out, const Placement& placed);
+    void unfold();
     RTCScene own_embree(Purpose purpose);
     RTCScene instanced_embree(Purpose purpose);
     void flatten();
@@ -204,6 +239,8 @@ class Scene {
     std::vector<std::unique_ptr<Geometry>> own_;
     std::vector<Placement> placed_;  // as given; may be nested
     std::vector<Placement> flat_;    // one level: Embree's instances, in the order of their ids
+    UnfoldedVolumes unfolded_[2];    // of those that answer sub-rays, and of those that answer pulses
+    std::size_t most_unfolded_ = 0;
     std::uint64_t n_own_elements_ = 0, n_placed_elements_ = 0;  // the latter without given numbers
     std::uint64_t end_of_given_ = 0;                            // one more than the highest of the given numbers
     float max_sigma_m_ = 0, max_sigma_per_m_ = 0;
@@ -211,6 +248,7 @@ class Scene {
     OwnedScene instanced_embree_[2];  // by purpose: own geometry and instances, if something is placed
     bool has_meshes_ = false;         // here or in anything placed
     bool is_random_ = false;          // here or in anything placed
+    unsigned own_answers_ = 0, answers_ = 0;  // as bits: of its own elements; also of anything placed
     bool flattened_ = false;
     bool frozen_ = false;
     std::recursive_mutex building_;

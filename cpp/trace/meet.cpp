@@ -7,6 +7,11 @@
 namespace hedgerow {
 namespace {
 
+// What a hit says of the element that stopped the ray.
+struct HitName {
+    unsigned geometry, primitive, instance;
+};
+
 // How some rays pass one Gaussian.
 template <int N>
 struct Approach {
@@ -14,11 +19,38 @@ struct Approach {
     unsigned met = 0;                                       // one bit per lane
 };
 
+// A Gaussian in the frame of the rays: its mean, and what whitens it.
+struct Lower {
+    const float *mean, *w;  // lower triangle by rows
+    float x(float a, float, float) const { return w[0] * a; }
+    float y(float a, float b, float) const { return w[1] * a + w[2] * b; }
+    float z(float a, float b, float c) const { return w[3] * a + w[4] * b + w[5] * c; }
+};
+struct Square {
+    float mean[3], w[9];  // by rows
+    float x(float a, float b, float c) const { return w[0] * a + w[1] * b + w[2] * c; }
+    float y(float a, float b, float c) const { return w[3] * a + w[4] * b + w[5] * c; }
+    float z(float a, float b, float c) const { return w[6] * a + w[7] * b + w[8] * c; }
+};
+
+// A placed Gaussian in the world: with x_local = A^-1 (x - b), whitening W becomes W A^-1.
+Square in_world(const Gaussian& gaussian, const UnfoldedVolumes::Group& group) {
+    Square out;
+    const float *a = group.to_world, *i = group.to_local, *w = gaussian.whitening, *m = gaussian.mean;
+    for (int row = 0; row < 3; ++row)
+        out.mean[row] = a[4 * row] * m[0] + a[4 * row + 1] * m[1] + a[4 * row + 2] * m[2] + a[4 * row + 3];
+    for (int column = 0; column < 3; ++column) {
+        out.w[column] = w[0] * i[column];
+        out.w[3 + column] = w[1] * i[column] + w[2] * i[3 + column];
+        out.w[6 + column] = w[3] * i[column] + w[4] * i[3 + column] + w[5] * i[6 + column];
+    }
+    return out;
+}
+
 // Works for directions of any length, so also inside instances: t, and with it sigma, stays in world units.
-template <int N, typename Ray>
-void approach(const Gaussian& gaussian, float tau_squared, const Ray& ray, const int* valid, const float* far_m,
+template <int N, typename Whitening, typename Ray>
+void approach(const Whitening& gaussian, float tau_squared, const Ray& ray, const int* valid, const float* far_m,
               Approach<N>& out) {
-    const float* w = gaussian.whitening;
     unsigned met = 0;
 #pragma omp simd reduction(| : met)
     for (int lane = 0; lane < N; ++lane) {
@@ -27,8 +59,8 @@ void approach(const Gaussian& gaussian, float tau_squared, const Ray& ray, const
         const float oz = gaussian.mean[2] - ray.org_z[lane];
         const float dx = ray.dir_x[lane], dy = ray.dir_y[lane], dz = ray.dir_z[lane];
         // In whitened space the Gaussian is a unit sphere and the rest is plain geometry.
-        const float qx = w[0] * ox, qy = w[1] * ox + w[2] * oy, qz = w[3] * ox + w[4] * oy + w[5] * oz;
-        const float vx = w[0] * dx, vy = w[1] * dx + w[2] * dy, vz = w[3] * dx + w[4] * dy + w[5] * dz;
+        const float qx = gaussian.x(ox, oy, oz), qy = gaussian.y(ox, oy, oz), qz = gaussian.z(ox, oy, oz);
+        const float vx = gaussian.x(dx, dy, dz), vy = gaussian.y(dx, dy, dz), vz = gaussian.z(dx, dy, dz);
         const float inverse = 1.0f / (vx * vx + vy * vy + vz * vz);
         const float t = (vx * qx + vy * qy + vz * qz) * inverse;
         const float ex = qx - t * vx, ey = qy - t * vy, ez = qz - t * vz;
@@ -71,7 +103,7 @@ bool stops_at(float thrown, float stop, float variance_m2, float distance_square
 
 // Throws the element's coin for every ray that meets it, and ends those rays there that it stops.
 template <StopLaw law, int N>
-void toss(const Gaussian& gaussian, float per_tau_squared, std::uint64_t element, const Approach<N>& way,
+void toss(const Gaussian& gaussian, float per_tau_squared, std::uint64_t element, HitName name, const Approach<N>& way,
           PacketContext<N>& context, const RTCIntersectFunctionNArguments& arguments) {
     Rays<N>& rays = *reinterpret_cast<Rays<N>*>(arguments.rayhit);
     const PacketRandom<N>& coins = *context.coins;
@@ -89,35 +121,35 @@ void toss(const Gaussian& gaussian, float per_tau_squared, std::uint64_t element
         context.nearest[lane] = element;
         rays.ray.tfar[lane] = way.mean_m[lane];
         rays.hit.u[lane] = std::sqrt(way.variance_m2[lane]);  // read back by fire
-        rays.hit.geomID[lane] = arguments.geomID;
-        rays.hit.primID[lane] = arguments.primID;
-        rays.hit.instID[0][lane] = context.instID[0];
+        rays.hit.geomID[lane] = name.geometry;
+        rays.hit.primID[lane] = name.primitive;
+        rays.hit.instID[0][lane] = name.instance;
     }
 }
 
-template <int N>
-void meet(const RTCIntersectFunctionNArguments* arguments) {
-    const auto& set = *static_cast<const Gaussians*>(arguments->geometryUserPtr);
-    const Gaussian& gaussian = set.elements[arguments->primID];
+template <int N, typename Whitening>
+void meet(const RTCIntersectFunctionNArguments* arguments, const Gaussians& set, const Whitening& whitening,
+          HitName name) {
+    const Gaussian& gaussian = set.elements[name.primitive];
     const auto& ray = reinterpret_cast<const Rays<N>*>(arguments->rayhit)->ray;
     auto& context = *static_cast<PacketContext<N>*>(arguments->context);
-    if (context.passed &&
-        context.passed->test(label_under(context.scene->placement(context.instID[0]), gaussian.label)))
+    if (context.passed && context.passed->test(label_under(context.scene->placement(name.instance), gaussian.label)))
         return;
     // When all crossings are wanted, the ray may end before the middle of an ellipsoid that it still reaches into.
     const float* far_m = context.coins ? ray.tfar : context.max_range_m.at;
     Approach<N> way;
-    approach(gaussian, set.tau_squared, ray, arguments->valid, far_m, way);
+    approach(whitening, set.tau_squared, ray, arguments->valid, far_m, way);
     if (!way.met) return;
-    const std::uint64_t element = context.scene->first_element(context.instID[0]) + set.first_element + gaussian.number;
+    const std::uint64_t element = context.scene->first_element(name.instance) + set.first_element + gaussian.number;
     const auto by_law = [&](auto&& what) {
         if (set.law == StopLaw::permeability) return what.template operator()<StopLaw::permeability>();
         if (set.law == StopLaw::extinction) return what.template operator()<StopLaw::extinction>();
         return what.template operator()<StopLaw::depth>();
     };
     if (context.coins)
-        return by_law(
-            [&]<StopLaw law>() { toss<law, N>(gaussian, set.per_tau_squared, element, way, context, *arguments); });
+        return by_law([&]<StopLaw law>() {
+            toss<law, N>(gaussian, set.per_tau_squared, element, name, way, context, *arguments);
+        });
     const auto pass_by_law = by_law([]<StopLaw law>() { return &pass_probability<law>; });
     for (unsigned met = way.met; met; met &= met - 1) {
         const int lane = std::countr_zero(met);
@@ -131,7 +163,22 @@ void meet(const RTCIntersectFunctionNArguments* arguments) {
 }  // namespace
 
 void meet_gaussian(const RTCIntersectFunctionNArguments* arguments) {
-    return arguments->N == kWideLanes ? meet<kWideLanes>(arguments) : meet<kLanes>(arguments);
+    const auto& set = *static_cast<const Gaussians*>(arguments->geometryUserPtr);
+    const Gaussian& gaussian = set.elements[arguments->primID];
+    const HitName name{arguments->geomID, arguments->primID, arguments->context->instID[0]};
+    const Lower whitening{gaussian.mean, gaussian.whitening};
+    return arguments->N == kWideLanes ? meet<kWideLanes>(arguments, set, whitening, name)
+                                      : meet<kLanes>(arguments, set, whitening, name);
+}
+
+void meet_unfolded(const RTCIntersectFunctionNArguments* arguments) {
+    const auto& unfolded = *static_cast<const UnfoldedVolumes*>(arguments->geometryUserPtr);
+    const auto [number, gaussian] = unfolded.copies[arguments->primID];
+    const UnfoldedVolumes::Group& group = unfolded.groups[number];
+    const HitName name{group.geometry, gaussian, group.instance};  // as if Embree had met it in its instance
+    const Square whitening = in_world(group.set->elements[gaussian], group);
+    return arguments->N == kWideLanes ? meet<kWideLanes>(arguments, *group.set, whitening, name)
+                                      : meet<kLanes>(arguments, *group.set, whitening, name);
 }
 
 void toss_for_triangles(const RTCFilterFunctionNArguments* arguments) {

@@ -50,6 +50,7 @@ struct PacketContext : QueryContext {
 
 // Embree callbacks; those of triangles for packets of eight.
 void meet_gaussian(const RTCIntersectFunctionNArguments* arguments);
+void meet_unfolded(const RTCIntersectFunctionNArguments* arguments);
 void toss_for_triangles(const RTCFilterFunctionNArguments* arguments);
 void note_triangles(const RTCFilterFunctionNArguments* arguments);
 void pass_triangles(const RTCFilterFunctionNArguments* arguments);

@@ -11,7 +11,7 @@ were added, then those of each placed scene in the order of placing, by the same
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,7 +22,7 @@ from hedgerow.base.arguments import as_number, as_whole, require_each, require_k
 from hedgerow.base.box import Box, distance_text
 from hedgerow.base.progress import Progress
 from hedgerow.base.randomness import require_seed
-from hedgerow.errors import InputError, warn
+from hedgerow.errors import InputError, shown, warn
 from hedgerow.log import Beams, require_limits
 from hedgerow.world.element_arrays import (
     numbers_or_unknown,
@@ -40,6 +40,11 @@ _FAR_M = 1e4
 _COARSE_M = 0.01
 """Rounding of float32 that is worth a warning."""
 _LEAST_SIGMA, _MOST_SIGMA = 1e-9, 1e8
+MOST_UNFOLDED = 4_000_000
+"""Copies of Gaussians, all placed scenes together, that stand in one search tree: half a gigabyte, and twice as fast as
+instances. More than these are instances (docs/compose.md)."""
+Answer = Literal["sub_ray", "pulse"]
+"""What of a pulse with width an element meets; see `Scene.add_mesh`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,6 +103,7 @@ class Scene:
         arrays.require_coordinates("origin_m", self.origin_m)
         self._chooses_origin = origin_m is None
         self._core = _core.Scene()
+        self._core.unfold_up_to(MOST_UNFOLDED)
         self._frozen = False
         self._box: Box | None = None
         self._smallest_scale = 1.0
@@ -111,6 +117,10 @@ class Scene:
     def n_elements(self) -> int:
         """Number of triangles and Gaussians, those of placed scenes included."""
         return self._core.n_elements
+
+    def answers(self, answer: Answer) -> bool:
+        """Tell whether any element, those of placed scenes included, answers that; see `add_mesh`."""
+        return self._core.answers(_native_answer(answer))
 
     @property
     def native(self) -> _core.Scene:
@@ -130,6 +140,7 @@ class Scene:
         lambertian: bool = True,
         noise: SurfaceNoise | Sequence[SurfaceNoise] = NOISELESS,
         noise_group: ArrayLike = 0,
+        answer: Answer = "sub_ray",
     ) -> None:
         """Add triangles. What is per triangle may be one number for all.
 
@@ -143,6 +154,8 @@ class Scene:
             lambertian: whether intensity is reflectance times the cosine of the incidence angle, or reflectance alone.
             noise: range noise, or several groups of it.
             noise_group: which of the groups a triangle belongs to.
+            answer: what of a pulse with width meets them: each sub_ray; or the pulse, once, along its axis, since they
+                hold the width of the beam that they were learned from.
 
         Raises:
             InputError: wrong shape or value, naming argument and row, or the scene is in use already.
@@ -172,6 +185,7 @@ class Scene:
             lambertian=bool(lambertian),
             noise_group=np.ascontiguousarray(group),
             noise=[each.native() for each in groups],
+            answer=_native_answer(answer),
             labels=labels,
             **finish,
         )
@@ -189,6 +203,7 @@ class Scene:
         intensity: ArrayLike = 0.5,
         intensity_sigma: ArrayLike = 0.0,
         min_sigma_m: float = 0.001,
+        answer: Answer = "sub_ray",
     ) -> None:
         """Add Gaussians. A ray meets one if its smallest Mahalanobis distance is at most `tau`.
 
@@ -204,6 +219,7 @@ class Scene:
             intensity: mean intensity of its returns, 0 or more; NaN is unknown.
             intensity_sigma: standard deviation of it.
             min_sigma_m: floor of the standard deviations [m].
+            answer: as in `add_mesh`.
 
         Raises:
             InputError: wrong shape or value, naming argument and row, or the scene is in use already.
@@ -233,6 +249,7 @@ class Scene:
             **columns,
             law=law,
             tau=tau,
+            answer=_native_answer(answer),
             labels=labels,
         )
 
@@ -496,6 +513,12 @@ def beam_arrays(beams: Beams, scene_origin_m: Sequence[float]) -> _core.BeamArra
         sweep=beams.sweep,
         scene_origin_m=scene_origin_m,
     )
+
+
+def _native_answer(answer: str) -> _core.Answer:
+    if answer not in get_args(Answer):
+        raise InputError("answer", f"expected {' or '.join(get_args(Answer))}, found {shown(answer)}")
+    return _core.Answer[answer]
 
 
 def _ranges(name: str, values: object, beams: Beams) -> NDArray[np.float32]:
