@@ -13,7 +13,7 @@ Points above the surface lose weight from round to round; in the end what lies w
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,7 +24,13 @@ from hedgerow.base.arrays import Array
 from hedgerow.base.parameters import Parameters, Positive
 from hedgerow.errors import InputError
 from hedgerow.scenes.point_grid import GridTable, PointGrid, find, step
+from hedgerow.scenes.point_source import all_points
 from hedgerow.scenes.terrain import MAX_POINTS, Terrain
+
+if TYPE_CHECKING:
+    from hedgerow.io.source import LogSource
+    from hedgerow.log import Log
+    from hedgerow.world.learned import LearnedWorld
 
 _LAYER_M = 0.1
 """Height of a cell in which points are summed up."""
@@ -158,13 +164,33 @@ def fit_ground_of(grid: PointGrid, settings: GroundSettings | None = None) -> Gr
     fine = [settings.radius_m / 2**k for k in range(settings.refinements + 1)]
     for radius_m in (*coarse, *fine):
         field.refine(table.mean_m[rows], radius_m, rounds=3)
+    data = table.mean_m[rows]
     for _ in range(2):
-        data = _within_band(table, field.at(table.mean_m))
-        if len(data) < 3:
-            data = table.mean_m[rows]
+        within = _within_band(table, field.at(table.mean_m))
+        data = within if len(within) >= 3 else data
         for radius_m in fine:
             field.refine(data, radius_m, rounds=1)
     return _gridded(field, data, settings)
+
+
+def ground_of(
+    source: "Log | LogSource | LearnedWorld", settings: GroundSettings | None = None, *, thin: int = 1
+) -> Ground:
+    """Fit the ground to the points of a log or of a learned world, chunk by chunk.
+
+    Args:
+        source: a log, in memory or opened, or a world.
+        settings: how.
+        thin: take every n-th sweep.
+
+    Raises:
+        InputError: too few points, or an extent that no grid can hold.
+    """
+    settings = settings or GroundSettings()
+    grid = ground_grid(settings)
+    for chunk in all_points(source, thin=thin, side_m=settings.cell_m / 2):
+        grid.add(chunk.points_m)
+    return fit_ground_of(grid, settings)
 
 
 def _lowest_supported(table: GridTable, settings: GroundSettings) -> NDArray[np.int64]:
@@ -175,6 +201,7 @@ def _lowest_supported(table: GridTable, settings: GroundSettings) -> NDArray[np.
         return first
     end = np.append(first[1:], len(column))
     key, at = column[first], first.copy()
+    lonely = np.zeros(len(key), dtype=np.bool_)
     for _ in range(6):
         z_m = table.mean_m[np.minimum(at, len(column) - 1), 2]
         z_m = np.where(at < end, z_m, np.inf)
@@ -277,7 +304,7 @@ class _Field:
             damping = self._settings.regularisation * float(diagonal[seen].mean()) if seen.any() else 1.0
             matrix = matrix + sparse.diags(np.full(had.size, damping))
             scale = sparse.diags(1 / (diagonal + damping))
-            change, _ = cg(matrix, weighted.T @ rest_m, x0=change, rtol=1e-5, maxiter=300, M=scale)
+            change, _ = cg(matrix, weighted.T @ rest_m, x0=change, rtol=1e-3, maxiter=60, M=scale)
         self._layers[radius_m] = had + change.reshape(had.shape)
 
     def _shape(self, radius_m: float) -> tuple[int, int]:
@@ -329,7 +356,7 @@ def _gridded(field: _Field, data_m: Array, settings: GroundSettings) -> Ground:
     spacing_m = settings.spacing_m
     low, high = np.floor(field.low_m / spacing_m), np.ceil(field.high_m / spacing_m)
     high = np.maximum(high, low + 1)
-    axes = [spacing_m * np.arange(low[k], high[k] + 1) for k in (0, 1)]
+    axes: list[Array] = [spacing_m * np.arange(float(low[k]), float(high[k]) + 1) for k in (0, 1)]
     near = [np.clip(axis, field.low_m[k], field.high_m[k]) for k, axis in enumerate(axes)]
     z_m = field.on_grid(near[0], near[1])
     off_m = data_m[:, 2] - field.at(data_m)

@@ -75,8 +75,9 @@ class PointGrid:
             side_m: side of a cell, one for all axes or (3,) [m].
         """
         self.side_m: Array = np.broadcast_to(np.asarray(side_m, dtype=np.float64), (3,)).copy()
-        self.origin_m: Array | None = None
-        """Corner of cell (0, 0, 0): whole cells near the first point."""
+        self.origin_m: Array = np.zeros(3)
+        """Corner of cell (0, 0, 0): whole cells near the first point, once there is one."""
+        self._has_origin = False
         self._waiting: list[tuple[NDArray[np.int64], Array]] = []
         self._n_waiting = 0
 
@@ -96,7 +97,6 @@ class PointGrid:
         key = self.keys(points_m)
         n = np.ones(len(points_m)) if weight is None else weight
         group = np.full(len(points_m), -1) if label is None else _GROUP_OF_LABEL[label]
-        assert self.origin_m is not None  # `keys` has set it
         columns = [n, *(n * axis for axis in (points_m - self.origin_m).T)]
         columns += [np.where(group == each, n, 0.0) for each in (GROUND, PLANT, OTHER)]
         columns += [points_m[:, 2] - self.origin_m[2]]
@@ -107,7 +107,8 @@ class PointGrid:
 
     def keys(self, points_m: Array) -> NDArray[np.int64]:
         """Return (N,) the key of the cell of each point. Raises InputError if one lies too far off."""
-        if self.origin_m is None:
+        if not self._has_origin and len(points_m):
+            self._has_origin = True
             self.origin_m = np.floor(points_m[0] / self.side_m) * self.side_m
         index = np.floor((points_m - self.origin_m) / self.side_m)
         if len(index) and np.abs(index).max() >= _HALF:
@@ -119,13 +120,12 @@ class PointGrid:
     def table(self) -> GridTable:
         """Return the cells."""
         self._merge()
-        origin_m = np.zeros(3) if self.origin_m is None else self.origin_m
         if not self._waiting:
             none = np.zeros(0)
             return GridTable(np.zeros(0, np.int64), none, np.zeros((0, 3)), none, np.zeros((0, 3)))
         key, sums = self._waiting[0]
-        mean_m = origin_m + sums[:, 1:4] / sums[:, :1]
-        return GridTable(key, sums[:, 0], mean_m, origin_m[2] + sums[:, 7], sums[:, 4:7])
+        mean_m = self.origin_m + sums[:, 1:4] / sums[:, :1]
+        return GridTable(key, sums[:, 0], mean_m, self.origin_m[2] + sums[:, 7], sums[:, 4:7])
 
     def _merge(self) -> None:
         if len(self._waiting) > 1:

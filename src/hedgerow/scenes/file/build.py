@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from hedgerow.base.arrays import Array
 from hedgerow.base.progress import StepProgress
-from hedgerow.errors import InputError
+from hedgerow.errors import FileError, InputError
 from hedgerow.scenes.file.budget import Budget
 from hedgerow.scenes.file.cover import GroundCover, Grow, cover, grow_patch, merge_patch
 from hedgerow.scenes.file.placeables import Appearance, Placeable, PlaceableWorld, make_placeable, named_rng
 from hedgerow.scenes.file.read import Source
 from hedgerow.scenes.file.references import all_labels, all_materials, check_patch_rules
 from hedgerow.scenes.file.scatter import Region, draw_places, random_transforms
-from hedgerow.scenes.file.schema import MeshSpec, ObjectSpec, PlantSpec, ScatterSpec, SceneFile, WallSpec
+from hedgerow.scenes.file.schema import MeshSpec, ObjectSpec, PlantSpec, ScatterSpec, SceneFile, TerrainSpec, WallSpec
 from hedgerow.scenes.mesh import Mesh, MeshPart, count_triangles, join_meshes, join_parts
 from hedgerow.scenes.plants import PLANTS
 from hedgerow.scenes.plants.grass import PatchParameters
@@ -257,6 +257,8 @@ def _terrain_of_kind(file: SceneFile, source: Source, seed: int) -> Terrain:
         heights = None if spec.height_range_m is None else (spec.height_range_m[0], spec.height_range_m[1])
         path = source.beside(spec.file or "")
         return Terrain.from_raster(path, metres_per_pixel=spec.metres_per_pixel, height_range_m=heights)
+    if spec.kind == "log":
+        return _terrain_of_log(spec, source)
     size, middle = tuple(spec.size_m or ()), tuple(spec.middle_m)
     if spec.kind == "flat":
         flat = Terrain.flat((size[0], size[1]), height_m=spec.height_m)
@@ -271,6 +273,28 @@ def _terrain_of_kind(file: SceneFile, source: Source, seed: int) -> Terrain:
         spacing_m=spec.spacing_m,
         middle_m=(middle[0], middle[1]),
     )
+
+
+def _terrain_of_log(spec: TerrainSpec, source: Source) -> Terrain:
+    """Fit the ground to the points of a log, a world or a cloud; errors name the field."""
+    from hedgerow.scenes.ground_fit import GroundSettings, ground_of
+    from hedgerow.scenes.point_source import open_points
+
+    try:
+        ground = ground_of(
+            open_points(source.beside(spec.file or "")), GroundSettings(spacing_m=spec.spacing_m), thin=spec.thin
+        )
+    except FileError as error:
+        raise InputError("file", str(error)) from None
+    except InputError as error:
+        field = error.field if error.field in TerrainSpec.model_fields else "file"
+        raise InputError(field, error.said if field == error.field else str(error)) from None
+    if spec.size_m is not None:
+        x, y = spec.middle_m
+        if not spec.model_fields_set & {"middle_m"}:
+            x, y = ((float(each[0]) + float(each[-1])) / 2 for each in (ground.x_m, ground.y_m))
+        ground = ground.cropped((spec.size_m[0], spec.size_m[1]), (x, y))
+    return ground.terrain()
 
 
 def wall_mesh(spec: WallSpec, terrain: Terrain) -> Mesh:

@@ -101,6 +101,14 @@ def _is_there(path: Path) -> bool:
         return False
 
 
+def _is_folder(path: Path) -> bool:
+    """Tell whether a folder is there, as worlds and some logs are."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
 def _check_files(file: SceneFile, source: Source) -> None:
     for name, mesh in file.meshes.items():
         path, place = source.beside(mesh.file), ("meshes", name, "file")
@@ -112,8 +120,10 @@ def _check_files(file: SceneFile, source: Source) -> None:
         path = source.beside(world.file)
         if not _is_there(path / "world.toml"):
             raise source.error(("worlds", name, "file"), f"{path} is no world; expected a folder with a world.toml")
-    if file.terrain.file is not None and not _is_there(source.beside(file.terrain.file)):
-        raise source.error(("terrain", "file"), f"there is no file {source.beside(file.terrain.file)}")
+    if file.terrain.file is not None:
+        path = source.beside(file.terrain.file)
+        if not _is_there(path) and not (file.terrain.kind == "log" and _is_folder(path)):
+            raise source.error(("terrain", "file"), f"there is no file {path}")
 
 
 def _check_placing(file: SceneFile, source: Source) -> None:

@@ -50,16 +50,18 @@ Span = Annotated[list[Place], Field(min_length=2, max_length=2)]
 class TerrainSpec(StrictParameters):
     """The ground."""
 
-    kind: Literal["flat", "noise", "raster"] = "flat"
-    """flat; noise: random hills; raster: heights from a GeoTIFF or PNG file."""
+    kind: Literal["flat", "noise", "raster", "log"] = "flat"
+    """flat; noise: random hills; raster: heights from a GeoTIFF or PNG file; log: the ground under the points of a log,
+    a learned world or a cloud."""
     size_m: Size | None = None
-    """Extent in x and y, around middle_m; needed unless kind is raster, which has its own."""
+    """Extent in x and y, around middle_m; needed unless kind is raster or log, which have their own. Of a log: what to
+    cut out."""
     middle_m: Point = Field(default_factory=lambda: [0.0, 0.0])
-    """x and y of the middle. Default: 0, 0, but a raster stays where its file says."""
+    """x and y of the middle. Default: 0, 0, but a raster and a log stay where their files say."""
     height_m: Place = 0.0
-    """Height of flat ground; added to the heights of noise and raster."""
+    """Height of flat ground; added to the heights of the other kinds."""
     spacing_m: Annotated[float, Field(ge=0.001, le=1e6, allow_inf_nan=False)] = 0.5
-    """Grid spacing of noise, and of flat ground that has a trail; without one, flat ground is two triangles."""
+    """Grid spacing of noise and log, and of flat ground that has a trail; without one, flat ground is two triangles."""
     relief_m: Extent = 2.0
     """Noise: height of the highest point above the lowest."""
     wavelength_m: Annotated[float, Field(ge=0.001, le=1e6, allow_inf_nan=False)] = 30.0
@@ -71,7 +73,9 @@ class TerrainSpec(StrictParameters):
     seed: int | None = Field(default=None, ge=0, lt=1 << 63)
     """Noise: seed of the hills. Default: the seed of the scene."""
     file: str | None = None
-    """Raster: path of the file, relative to the scene file."""
+    """Raster, log: path of the file, or folder, relative to the scene file."""
+    thin: int = Field(default=1, ge=1, le=1_000_000)
+    """Log: take every n-th sweep."""
     metres_per_pixel: Annotated[float, Field(ge=0.001, le=100_000, allow_inf_nan=False)] | None = None
     """Raster: size of a pixel, for files that do not say it; a GeoTIFF does."""
     height_range_m: Span | None = None
@@ -83,12 +87,15 @@ class TerrainSpec(StrictParameters):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if self.kind == "raster" and self.file is None:
-            raise InputError("file", "missing; a raster needs one")
-        if self.kind != "raster" and self.size_m is None:
+        has_file = self.kind in ("raster", "log")
+        if has_file and self.file is None:
+            raise InputError("file", f"missing; a {self.kind} needs one")
+        if not has_file and self.size_m is None:
             raise InputError("size_m", "missing; expected the extent in x and y [m]")
-        if self.kind != "raster" and self.file is not None:
-            raise InputError("file", f"only a raster has one, but kind is {self.kind}")
+        if not has_file and self.file is not None:
+            raise InputError("file", f"only a raster or a log has one, but kind is {self.kind}")
+        if self.kind != "log" and self.thin != 1:
+            raise InputError("thin", f"only for the sweeps of a log, but kind is {self.kind}")
         return self
 
 
