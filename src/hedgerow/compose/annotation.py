@@ -398,8 +398,8 @@ def _of_columns(columns: dict[str, Any]) -> Annotation:
 
 def _floats(name: str, values: Any) -> Array:
     try:
-        if isinstance(values, np.ndarray):
-            return values.astype(np.float64)
+        if hasattr(values, "dtype"):
+            return np.asarray(values, dtype=np.float64)
         return np.array([np.nan if each is None else each for each in values], dtype=np.float64)
     except (TypeError, ValueError):
         raise InputError(name, "holds something that is no number; expected numbers") from None
