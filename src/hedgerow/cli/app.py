@@ -27,7 +27,7 @@ app = App(
 VERBS: dict[str, tuple[str, ...]] = {
     "See it work": ("demo",),
     "Logs": ("info", "convert", "view"),
-    "Learn a site from a log": ("learn", "models", "tune"),
+    "Learn a site from a log": ("learn", "models", "tune", "segment"),
     "Fire a lidar through a site": ("fire", "serve", "sensors", "scenes", "plants", "materials", "calibrate"),
     "Measure": ("compare", "report", "risk", "reproduce"),
 }
