@@ -45,7 +45,13 @@ def recording(tmp_path_factory):
 
 
 def tuned(
-    recording, objective="likelihood", vary=SIGMA, model="permeable-surface", fixed=SET, generations=3, **more: Any
+    recording,
+    objective: Any = "likelihood",
+    vary=SIGMA,
+    model="permeable-surface",
+    fixed=SET,
+    generations=3,
+    **more: Any,
 ):
     return tune_by_score(recording, model, vary, objective, fixed=fixed, generations=generations, **more)
 

@@ -30,7 +30,7 @@ from hedgerow.models.topdown import TopdownParameters, fit_clusters
 Counting = TypeVar("Counting", bound=CountParameters)
 
 
-def _read_if_file(value: object) -> object:
+def read_if_file(value: object) -> object:
     """Read the parameters of a tuned classifier if their file is named."""
     return read_classifier(value) if isinstance(value, str | Path) else value
 
@@ -46,7 +46,7 @@ def _require_no_counting(parameters: Counting) -> Counting:
 class HybridParameters(CountParameters):
     """Parameters of the hybrid model."""
 
-    classifier: Annotated[ClassifierParameters, BeforeValidator(_read_if_file)] = ClassifierParameters()
+    classifier: Annotated[ClassifierParameters, BeforeValidator(read_if_file)] = ClassifierParameters()
     """Classifier of surface and volume: parameters, or a TOML file written by `hedgerow tune classifier`."""
     surface: Annotated[SurfaceParameters, AfterValidator(_require_no_counting)] = SurfaceParameters()
     """Parameters of the surface."""

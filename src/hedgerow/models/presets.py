@@ -40,6 +40,29 @@ _DESCHAUD_TOPDOWN = {"clusters": 2, "start": "axis", "tolerance": 0.0} | _DESCHA
 _DESCHAUD_VOXEL = {"through_voxel": True} | _DESCHAUD_GAUSSIANS
 _DESCHAUD_NOISE = {"sigma0_m": 0.005, "sigma_a_m": 0.0}  # §V.C
 
+# Tallavajhula 2018 Table 4.1 and §4.3.1. Where it gives the defaults (clusters per point, least points, tau, radius,
+# regularisation, longest side) nothing is said here. The table has no smoothing of phi: a point alone smooths nothing.
+# It does not say how points were thinned for phi; at 0.25 m a ball of 5 m holds some thousand of them.
+_TALLAVAJHULA = {
+    "told_by": "shape",
+    "classifier.voxel_m": 0.25,
+    "classifier.radius_m": 5.0,
+    "classifier.min_neighbours": 10,
+    "classifier.default_score": 0.01,
+    "classifier.volume_score": 0.09,
+    "classifier.smooth_neighbours": 1,
+    "ground.refinements": 0,
+    "plants.branching": 32,
+    "unbiased": True,
+    "window_m": 0.75,
+    "triangle_prior_hits": 1.0,
+    "triangle_prior_passes": 2.0,
+    "gaussian_prior_passes": 1.0,
+    "keep_unhit": "none",
+    "sigma0_m": 0.2646,  # 0.07 m²
+    "sigma_a_m": 0.0,
+}
+
 PRESETS: Mapping[str, Preset] = {
     "browning-2012": Preset(
         "Browning 2012, drives (Table 12)",
@@ -81,6 +104,7 @@ PRESETS: Mapping[str, Preset] = {
             "topdown": _DESCHAUD_TOPDOWN,
         },
     ),
+    "tallavajhula-2018": Preset("Tallavajhula 2018, off-road drives (Table 4.1)", {"terrain": _TALLAVAJHULA}),
 }
 
 

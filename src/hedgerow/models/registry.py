@@ -30,6 +30,7 @@ from hedgerow.models.surface import (
     learn_permeable_surface,
     learn_surface,
 )
+from hedgerow.models.terrain import TerrainParameters, learn_terrain
 from hedgerow.models.topdown import TopdownParameters, learn_topdown
 from hedgerow.models.voxel import VoxelParameters, learn_voxel
 from hedgerow.world import LearnedWorld
@@ -94,6 +95,12 @@ _ROWS = (
     Model("voxel", "one Gaussian per voxel; fast, for sites of any size", VoxelParameters, learn_voxel),
     Model("topdown", "Gaussians by recursive K-means; best for vegetation", TopdownParameters, learn_topdown),
     Model("hybrid", "triangles for surfaces, Gaussians for vegetation; a good default", HybridParameters, learn_hybrid),
+    Model(
+        "terrain",
+        "the ground as a height field, Gaussians for what stands on it; for open country and composed scenes",
+        TerrainParameters,
+        learn_terrain,
+    ),
     Model("bottomup", "Gaussians grown from small ones; compact", BottomupParameters, learn_bottomup),
     Model(
         "refined",
