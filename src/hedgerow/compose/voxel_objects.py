@@ -186,13 +186,10 @@ def _joined_shrubs(
     _, group = csgraph.connected_components(graph, directed=False)
     group = group.astype(np.int64)
     n_groups = int(group.max()) + 1
-    in_group = group[of_cell]
-    low, high = np.full((n_groups, 2), np.inf), np.full((n_groups, 2), -np.inf)
-    np.minimum.at(low, in_group, middle[:, :2])
-    np.maximum.at(high, in_group, middle[:, :2])
-    runs_on = np.linalg.norm(high - low, axis=1) > settings.patch_m
     top = np.zeros(n_groups)
     np.maximum.at(top, group, shapes.height_m)
+    # A single shrub is about as wide as it is high.
+    runs_on = _lengths(group[of_cell], n_groups, middle) > np.maximum(settings.patch_m, 1.3 * top)
     # Half of a patch's tops are lower than this; one sapling in a hedge does not make it a large shrub.
     usual = quantile_by(group, n_groups, shapes.height_m, 0.5)
     first = np.zeros(n_groups, dtype=np.int64)
@@ -201,6 +198,15 @@ def _joined_shrubs(
     is_patch = shrub & runs_on
     names = np.where(shrub, by_height(np.where(is_patch, usual, top), SHRUBS), class_name[first])
     return group, names, is_patch
+
+
+def _lengths(group: Rows, n: int, points_m: Array) -> Array:
+    """Return (n,) the length of each group: that of a line with the spread of its points along the principal axis."""
+    count = np.maximum(np.bincount(group, minlength=n), 1)
+    x, y = (points_m[:, k] - (np.bincount(group, points_m[:, k], minlength=n) / count)[group] for k in (0, 1))
+    xx, xy, yy = (np.bincount(group, each, minlength=n) / count for each in (x * x, x * y, y * y))
+    largest = (xx + yy) / 2 + np.sqrt(((xx - yy) / 2) ** 2 + xy**2)
+    return np.sqrt(12 * largest)
 
 
 def _joined_to_walls(points_m: Array, group: Rows, n_plants: int, settings: SegmentSettings) -> Rows:
