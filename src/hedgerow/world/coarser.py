@@ -23,8 +23,8 @@ Merging goes in rounds. Each round takes, among pairs of neighbours, those of wh
 cheapest of these first, a twelfth of the elements at most; equals go by number. So the same world always gives the
 same coarser world.
 
-Triangles stay as they are: they are cheap to meet, and their permeability was counted one by one. Points and beams
-that are remembered cannot be merged.
+Tables keep the same share of their elements. Triangles are simplified (simplified.py), which needs the package
+fast-simplification; points and beams that are remembered cannot be merged.
 """
 
 from collections.abc import Iterator, Mapping
@@ -36,8 +36,8 @@ from numpy.typing import NDArray
 
 from hedgerow.base.arguments import as_whole
 from hedgerow.errors import InputError
-from hedgerow.world.elements import Elements, Gaussians
-from hedgerow.world.labels import LabelCounts
+from hedgerow.world.elements import Elements, Gaussians, Triangles
+from hedgerow.world.simplified import groups_of, mix_intensity, pool_labels, simplify_triangles
 from hedgerow.world.stop_area import MAX_DEPTH, StopProfile, profile_of, shared_area_m2, solve_depth, stop_area_m2
 
 Floats = NDArray[np.float64]
@@ -48,42 +48,39 @@ _NEIGHBOURS = 8
 _SHARE = 1 / 12
 """Of the elements that merge in a round, at most. Smaller is nearer to one pair at a time, and slower."""
 _PAIRS_AT_ONCE = 1 << 17
-_MERGED = ("mean_m", "covariance_m2", "stop", "intensity", "intensity_sigma", "label")
+_MIXED = frozenset({"mean_m", "covariance_m2", "stop", "intensity", "intensity_sigma", "label"})
 """Columns that a merge mixes. Elements that differ in any other, such as `object`, are never merged."""
 
 
 def coarser_tables(tables: Mapping[str, Elements], elements: int) -> dict[str, Elements]:
-    """Return tables with no more than `elements` elements, as far as neighbours may merge.
+    """Return tables with `elements` elements or a few less, as far as neighbours may merge.
 
     Args:
-        tables: of a world, by name. Triangles stay as they are.
-        elements: how many of all kinds together, at least one more than there are triangles.
+        tables: of a world, by name.
+        elements: how many of all kinds together; every table keeps the same share, and one element at least.
 
     Returns:
-        The same tables with fewer Gaussians; the same rows, if there are few enough already. There may be more than
-        asked for where objects may not merge: each keeps one element at least.
+        The tables with fewer rows; the same tables, if there are few enough already. There may be more elements than
+        asked for where objects may not merge, each keeps one, or where edges of a surface cannot be collapsed.
 
     Raises:
-        InputError: not a number of elements that can be reached, or the world remembers points or beams.
+        InputError: not a number of elements, the world remembers points or beams, or it has triangles and the
+            package fast-simplification is not installed.
     """
     wanted = as_whole("elements", elements, 1, 2**62, "a whole number of 1 or more")
     if sum(map(len, tables.values())) <= wanted:
         return dict(tables)
     if tables.keys() & {"points", "beams"}:
         raise InputError("world", "remembers what was measured, which cannot be merged; learn another model")
-    n_fixed = sum(len(table) for table in tables.values() if not isinstance(table, Gaussians))
-    if not any(isinstance(table, Gaussians) for table in tables.values()):
-        said = f"is {wanted:,}, but only Gaussians are merged, and the world has none; learn it with simplify instead"
-        raise InputError("elements", said)
-    if n_fixed >= wanted:
-        said = (
-            f"is {wanted:,}, but the world has {n_fixed:,} triangles, which stay as they are; ask for more than these"
-        )
-        raise InputError("elements", said)
-    return {
-        name: merge_gaussians(table, wanted - n_fixed) if isinstance(table, Gaussians) else table
-        for name, table in tables.items()
-    }
+    share = wanted / sum(map(len, tables.values()))
+    done: dict[str, Elements] = {}
+    for name, table in tables.items():
+        n_wanted = max(1, int(share * len(table)))
+        if isinstance(table, Triangles):
+            done[name] = simplify_triangles(table, n_wanted)
+        else:
+            done[name] = merge_gaussians(table, n_wanted) if isinstance(table, Gaussians) else table
+    return done
 
 
 def merge_gaussians(gaussians: Gaussians, n_wanted: int) -> Gaussians:
@@ -144,7 +141,7 @@ class Merging:
             covariance_m2=covariance_m2,
             depth=depth,
             area_m2=area_m2,
-            group=_groups(gaussians),
+            group=groups_of(gaussians, _MIXED),
             row=np.arange(len(gaussians)),
             mass=area_m2 / whole_m2,
             weight=area_m2,
@@ -193,7 +190,7 @@ class Merging:
         first = np.full(self.n, len(self.row))
         np.minimum.at(first, self.row, np.arange(len(self.row)))
         merged = n_parts > 1
-        mean, sigma = _mix_intensity(gaussians, self.row, self.weight, self.n)
+        mean, sigma = mix_intensity(gaussians, self.row, self.weight, self.n)
 
         def put(old: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
             chosen = old[first]
@@ -207,20 +204,8 @@ class Merging:
             stop=put(gaussians.stop, self.profile.stops(self.depth)),
             intensity=put(gaussians.intensity, mean),
             intensity_sigma=put(gaussians.intensity_sigma, sigma),
-            label=_pool_labels(gaussians.label, self.row, self.n),
+            label=pool_labels(gaussians.label, self.row, self.n),
         )
-
-
-def _groups(gaussians: Gaussians) -> Rows:
-    """Return the (N,) number of the group of each element: all that agree in the columns that do not merge."""
-    group = np.zeros(len(gaussians), dtype=np.int64)
-    for name, column in gaussians.columns().items():
-        if name not in _MERGED:
-            values = np.asarray(column).reshape(len(gaussians), -1)
-            for one in values.T:
-                number = np.unique(one, return_inverse=True)[1].astype(np.int64)
-                group = np.unique(group * (int(number.max(initial=0)) + 1) + number, return_inverse=True)[1]
-    return group.astype(np.int64)
 
 
 def _best_pairs(merging: Merging) -> Rows:
@@ -285,31 +270,3 @@ def _log_det(matrix: Floats) -> Floats:
 def _in_parts(pairs: Rows) -> Iterator[Rows]:
     for begin in range(0, len(pairs), _PAIRS_AT_ONCE):
         yield pairs[begin : begin + _PAIRS_AT_ONCE]
-
-
-def _mix_intensity(
-    gaussians: Gaussians, row: Rows, weight: Floats, n: int
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return the (n,) mean intensity of the rows of each element, by stop area, and its standard deviation."""
-    known = ~np.isnan(gaussians.intensity)
-    # Where nothing stops, all weigh alike.
-    heavy = np.bincount(row[known], weight[known], n) > 0
-    share = np.where(heavy[row], weight, 1.0)[known]
-    intensity, sigma = gaussians.intensity[known].astype(np.float64), gaussians.intensity_sigma[known]
-    total = np.bincount(row[known], share, n)
-
-    def mean(values: Floats) -> Floats:
-        sums = np.bincount(row[known], share * values, n)
-        return np.divide(sums, total, out=np.full(n, np.nan), where=total > 0)
-
-    middle = mean(intensity)
-    spread = mean((intensity - middle[row[known]]) ** 2 + sigma.astype(np.float64) ** 2)
-    return middle.astype(np.float32), np.sqrt(np.nan_to_num(spread)).astype(np.float32)
-
-
-def _pool_labels(label: LabelCounts, row: Rows, n: int) -> LabelCounts:
-    """Add up the histograms of the rows of each element."""
-    packed = np.repeat(row, np.diff(label.first)) << 16 | label.label
-    entries, entry = np.unique(packed, return_inverse=True)
-    count = np.bincount(entry, label.count, len(entries)).astype(np.int64)
-    return LabelCounts.from_rows(np.bincount(entries >> 16, minlength=n), (entries & 0xFFFF).astype(np.uint16), count)
