@@ -7,6 +7,7 @@
 
 #include "bind/bind.hpp"
 #include "pulse/fire_pulses.hpp"
+#include "pulse/pulse_likelihood.hpp"
 
 namespace hedgerow {
 namespace {
@@ -104,6 +105,20 @@ PulseAnswer pulses_fired(Scene& scene, const HeldBeams& beams, const PulseSettin
     return answer;
 }
 
+auto pulses_log_likelihood(Scene& scene, const HeldBeams& beams, const AnyArray& range_m, const Spot& spot,
+                           RangeLimits limits, float min_sigma_m, int threads, const nb::object& progress) {
+    const auto ranges = values<float>(range_m, "range_m", static_cast<std::ptrdiff_t>(beams.size()));
+    require_limits(limits);
+    require_numbers(ranges, "range_m");
+    const Fresh<Column<double>> log_density(beams.size());
+    {
+        nb::gil_scoped_release release;
+        pulse_log_likelihood(scene, beams, ranges, spot, limits, min_sigma_m, threads, ticker(progress),
+                             log_density.values);
+    }
+    return log_density.get();
+}
+
 void bind_settings_of_pulses(nb::module_& m) {
     nb::enum_<ReturnMode>(m, "ReturnMode", "Which light becomes a return.")
         .value("first", ReturnMode::first)
@@ -148,6 +163,9 @@ void bind_pulses(nb::module_& m) {
         .def_ro("sub_rays", &PulseAnswer::sub_rays);
     m.def("fire_pulses", pulses_fired, nb::arg("scene"), nb::arg("beams"), nb::arg("settings"), nb::arg("details"),
           nb::kw_only(), nb::arg("threads"), nb::arg("progress").none(), "Returns of pulses with width.");
+    m.def("pulse_log_likelihood", pulses_log_likelihood, nb::arg("scene"), nb::arg("beams"), nb::kw_only(),
+          nb::arg("range_m").noconvert(), nb::arg("spot"), nb::arg("limits"), nb::arg("min_sigma_m"),
+          nb::arg("threads"), nb::arg("progress").none(), "Log density of the first return of each pulse with width.");
 }
 
 }  // namespace hedgerow

@@ -148,7 +148,7 @@ Affine compose(const Affine& outer, const Affine& inner) {
 }
 
 Mesh::Mesh(const MeshArrays& arrays, std::span<const SurfaceNoise> groups)
-    : Geometry(Kind::mesh, arrays.labels), lambertian_(arrays.lambertian), groups_(copied(groups)) {
+    : Geometry(Kind::mesh, arrays.answer, arrays.labels), lambertian_(arrays.lambertian), groups_(copied(groups)) {
     const std::size_t n = arrays.permeability.size();
     const auto finish_of = [&](std::size_t i) {
         return Finish{arrays.permeability[i], arrays.reflectance[i], arrays.intensity_sigma[i],
@@ -171,14 +171,13 @@ Mesh::Mesh(const MeshArrays& arrays, std::span<const SurfaceNoise> groups)
     // An opaque mesh needs no coins, and Embree is faster without a filter.
     if (std::ranges::any_of(finishes_, [](const Finish& finish) { return finish.permeability > 0; }))
         rtcSetGeometryIntersectFilterFunction(handle.get(), toss_for_triangles);
-    answer_to(arrays.answer);
+    set_mask();
     rtcCommitGeometry(handle.get());
 }
 
 Gaussians::Gaussians(const GaussianArrays& arrays, StopLaw law, float tau)
-    : Geometry(Kind::gaussians, arrays.labels),
+    : Geometry(Kind::gaussians, arrays.answer, arrays.labels),
       law(law),
-      answer(arrays.answer),
       tau_squared(tau * tau),
       per_tau_squared(1 / (tau * tau)),
       elements(arrays.stop.size()) {
@@ -202,7 +201,7 @@ Gaussians::Gaussians(const GaussianArrays& arrays, StopLaw law, float tau)
     rtcSetGeometryUserData(handle.get(), static_cast<Gaussians*>(this));
     rtcSetGeometryBoundsFunction(handle.get(), gaussian_bounds, nullptr);
     rtcSetGeometryIntersectFunction(handle.get(), meet_gaussian);
-    answer_to(arrays.answer);
+    set_mask();
     rtcCommitGeometry(handle.get());
 }
 
@@ -291,6 +290,26 @@ std::vector<Volume> Scene::volumes() const {
         const auto& set = static_cast<const Gaussians&>(*geometry);
         for (const Gaussian& gaussian : set.elements) out[set.first_element + gaussian.number] = {&gaussian, set.law};
     }
+    return out;
+}
+
+std::vector<std::int64_t> Scene::pulse_stretches() {
+    std::lock_guard lock(building_);
+    flatten();
+    std::vector<std::int64_t> out;
+    const auto add = [&](const Scene& scene, std::uint64_t first) {
+        for (std::size_t i = 0; i < scene.own_.size(); ++i) {
+            const Geometry& each = *scene.own_[i];
+            if (each.answer != Answer::pulse) continue;
+            const bool last = i + 1 == scene.own_.size();
+            const std::uint64_t end = last ? scene.n_own_elements_ : scene.own_[i + 1]->first_element;
+            const auto begin_at = static_cast<std::int64_t>(first + each.first_element);
+            if (out.empty() || out.back() != begin_at) out.insert(out.end(), {begin_at, begin_at});
+            out.back() = static_cast<std::int64_t>(first + end);
+        }
+    };
+    add(*this, 0);
+    for (const Placement& placement : flat_) add(*placement.scene, static_cast<std::uint64_t>(placement.first_element));
     return out;
 }
 

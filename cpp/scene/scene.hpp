@@ -73,14 +73,15 @@ struct GaussianArrays {
 
 struct Geometry {
     enum class Kind { mesh, gaussians } kind;
+    Answer answer;
     OwnedGeometry handle;
     std::uint64_t first_element = 0;  // within the scene that owns it
     LabelMix label_mix;               // of elements that are mixed
     virtual ~Geometry() = default;
 
   protected:
-    Geometry(Kind kind, const LabelArrays& labels) : kind(kind), label_mix(labels) {}
-    void answer_to(Answer answer) const { rtcSetGeometryMask(handle.get(), static_cast<unsigned>(answer)); }
+    Geometry(Kind kind, Answer answer, const LabelArrays& labels) : kind(kind), answer(answer), label_mix(labels) {}
+    void set_mask() const { rtcSetGeometryMask(handle.get(), static_cast<unsigned>(answer)); }
 };
 
 // What a triangle is, apart from where: one cache line has it all.
@@ -123,7 +124,6 @@ struct Gaussian {
 struct Gaussians final : Geometry {
     Gaussians(const GaussianArrays& arrays, StopLaw law, float tau);
     StopLaw law;
-    Answer answer;
     float tau_squared, per_tau_squared;
     std::vector<Gaussian> elements;  // along a Morton curve: what one ray meets lies close together in memory
     float max_sigma_m = 0;           // largest axis of any element
@@ -210,6 +210,9 @@ class Scene {
     // No element at range r draws ranges with a larger deviation than the first plus r times the second.
     float max_sigma_m() const { return max_sigma_m_; }
     float max_sigma_per_m() const { return max_sigma_per_m_; }
+
+    // Begin and end of each stretch of numbers whose elements answer pulses, ascending.
+    std::vector<std::int64_t> pulse_stretches();
 
     // The scene's own elements by their numbers.
     std::vector<Volume> volumes() const;

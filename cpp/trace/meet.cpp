@@ -203,7 +203,6 @@ void note_triangles(const RTCFilterFunctionNArguments* arguments) {
     const unsigned n = arguments->N;
     for (unsigned lane = 0; lane < n; ++lane) {
         if (!arguments->valid[lane]) continue;
-        arguments->valid[lane] = 0;  // look on behind it
         const float t = RTCRayN_tfar(arguments->ray, n, lane);
         const unsigned triangle = RTCHitN_primID(arguments->hit, n, lane);
         const unsigned instance = RTCHitN_instID(arguments->hit, n, lane, 0);
@@ -212,6 +211,7 @@ void note_triangles(const RTCFilterFunctionNArguments* arguments) {
         const float direction[3] = {context.direction[0][lane], context.direction[1][lane], context.direction[2][lane]};
         const float cosine = incidence_cosine(context.scene->placement(instance), normal, direction);
         const Finish& finish = mesh.finish(triangle);
+        if (!context.ends_at_opaque || finish.permeability > 0) arguments->valid[lane] = 0;  // look on behind it
         context.crossings[lane].push_back({t, mesh.noise(finish).sigma_m(cosine, t), -1.0f, finish.permeability,
                                            context.scene->first_element(instance) + mesh.first_element + triangle});
     }

@@ -42,6 +42,7 @@ struct PacketContext : QueryContext {
     const LabelSet* passed = nullptr;            // with coins: labels that stop no ray; nullptr: none
     std::vector<Crossing>* crossings = nullptr;  // one list per lane
     Lanes<float, N> max_range_m;                 // crossings beyond it are not noted
+    bool ends_at_opaque = false;                 // with crossings: nothing behind an opaque triangle is wanted
     Lanes<float, N> direction[3];                // in the world; inside an instance the ray has another one
     Lanes<std::uint64_t, N> nearest;  // Gaussian that stopped the ray: of two at one range the lower number wins
 

@@ -32,6 +32,7 @@ MISSING: dict[str, _Missing] = {
     "label": np.uint16(0),
     "colour": np.uint32(0),
     "element": np.int64(-1),
+    "object": np.uint32(0),
 }
 """What the columns of `Returns` hold where the range is inf. One fixed value makes equal data equal bit for bit."""
 MEASURED = ("intensity", "label", "colour")
@@ -133,8 +134,8 @@ class Beams(Table):
 class Returns(Table):
     """What came back: (N,) arrays for one return per pulse, (N, R) for R >= 2 of them, nearest first.
 
-    Where nothing came back the range is inf, the intensity NaN, label and colour 0 and the element -1. An array is None
-    if nothing is known of it. Raises InputError naming the array and the row that is wrong.
+    Where nothing came back the range is inf, the intensity NaN, label, colour and object 0 and the element -1. An array
+    is None if nothing is known of it. Raises InputError naming the array and the row that is wrong.
     """
 
     range_m: NDArray[np.float32]
@@ -147,6 +148,8 @@ class Returns(Table):
     """Which element of the simulated world made the return; -1 is none."""
     colour: NDArray[np.uint32] | None = None
     """What a camera saw there, 0xRRGGBB; black, 0, without a return. `rgb` parts it."""
+    object: NDArray[np.uint32] | None = None
+    """Which plant or thing made the return; 0 is none. One number is one object through the whole log."""
 
     def __post_init__(self) -> None:
         """Check every value once."""
@@ -160,7 +163,8 @@ class Returns(Table):
             row = arrays.first_row(colour > COLOURS)
             raise arrays.RowError("colour", row, f"is {colour[row].tolist()}; expected at most 0xFFFFFF")
         set_fields(self, {"range_m": range_m, "intensity": intensity, "label": label, "element": element})
-        set_fields(self, {"colour": colour})
+        objects = _require_return_column("object", self.object, range_m, MISSING["object"])
+        set_fields(self, {"colour": colour, "object": objects})
 
     @classmethod
     def from_arrays(
@@ -194,6 +198,15 @@ class Returns(Table):
     def rgb(self) -> NDArray[np.uint8] | None:
         """Red, green and blue of each return, (N, 3) or (N, R, 3); None if no colour is known."""
         return None if self.colour is None else unpack_rgb(self.colour)
+
+    def where(self, mine: NDArray[np.bool_], other: Self) -> Self:
+        """Return these returns where a mask over the pulses is True, and the other's, of the same arrays, elsewhere."""
+        columns = {each.name: (getattr(self, each.name), getattr(other, each.name)) for each in fields(self)}
+        chosen: dict[str, Any] = {
+            name: None if a is None else np.where(mine if a.ndim == 1 else mine[:, None], a, b)
+            for name, (a, b) in columns.items()
+        }
+        return type(self)(**chosen)
 
     @property
     def hit(self) -> NDArray[np.bool_]:

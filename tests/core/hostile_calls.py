@@ -60,6 +60,7 @@ def mesh_arguments() -> Arguments:
         "lambertian": True,
         "noise_group": np.zeros(n, np.uint8),
         "noise": [_core.SurfaceNoise(sigma0_m=0.01, sigma_a_m=0.001, min_cosine=0.1, sigma_per_m=0.0)],
+        "answer": _core.Answer.sub_ray,
         "labels": None,
     }
 
@@ -77,6 +78,7 @@ def gaussian_arguments(law: "_core.StopLaw") -> Arguments:
         "intensity_sigma": np.full(n, 0.1, np.float32),
         "law": law,
         "tau": 3.5,
+        "answer": _core.Answer.pulse,
         "labels": None,
     }
 
@@ -187,6 +189,18 @@ def fire_pulses(beams: "_core.BeamArrays", scene: "_core.Scene | None" = None, *
     )
     details = _core.PulseDetails(**take("sub_rays", "first_sample", "n_samples"))
     _core.fire_pulses(scene or make_scene(), beams, settings, details, threads=1, progress=None)
+
+
+def pulse_log_likelihood(beams: "_core.BeamArrays", **given: Any) -> None:
+    spot = {name: given.pop(name) for name in ("points", "cells", "share", "half_m", "tangent")}
+    limits = _core.RangeLimits(min_m=given.pop("min_m"), max_m=given.pop("max_m"))
+    how = {"spot": _core.Spot(round=True, **spot), "limits": limits, "threads": 1, "progress": None}
+    _core.pulse_log_likelihood(make_scene(), beams, **given, **how)
+
+
+def pulse_likelihood_arguments() -> Arguments:
+    wanted = ("points", "cells", "share", "half_m", "tangent", "min_m", "max_m")
+    return _ranges() | {"min_sigma_m": 0.001} | {name: pulse_arguments()[name] for name in wanted}
 
 
 def beams() -> "_core.BeamArrays":
@@ -465,6 +479,11 @@ KERNELS = {
             *("fire_pulses", "PulseSettings", "PulseDetails", "PulseAnswer", "PulseColumns", "Spot", "LightModel"),
             *("Receiver", "Digitiser", "ReturnMode", "Processing"),
         ),
+    ),
+    "pulse_likelihood": Kernel(
+        lambda **given: pulse_log_likelihood(beams(), **given),
+        pulse_likelihood_arguments,
+        ("pulse_log_likelihood", "Answer"),
     ),
     "pulses_of_the_paper": Kernel(
         lambda **given: fire_pulses(beams(), **given),

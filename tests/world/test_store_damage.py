@@ -78,17 +78,17 @@ def test_tiles_of_another_world(path, tmp_path):
 
 
 def test_newer_format(path):
-    edit(path, "format = 2", "format = 3")
+    edit(path, "format = 3", "format = 4")
     edit(path, 'hedgerow = "', 'hedgerow = "9.')
-    refused(path, r"world format 3, written by Hedgerow 9\..* is newer .* pip install -U hedgerow")
+    refused(path, r"world format 4, written by Hedgerow 9\..* is newer .* pip install -U hedgerow")
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("format = 2", "format = ", r"world.toml: not valid TOML: .*line 1"),
-        ("format = 2", 'format = "one"', "format: expected a whole number"),
-        ("format = 2\n", "", "format: expected a whole number, found None"),
+        ("format = 3", "format = ", r"world.toml: not valid TOML: .*line 1"),
+        ("format = 3", 'format = "one"', "format: expected a whole number"),
+        ("format = 3\n", "", "format: expected a whole number, found None"),
         ('kind = "test"', 'kind = "No Name"', "kind: expected lower-case"),
         ('kind = "test"', "kind = 7", "kind: expected text, found 7"),
         ('kind = "test"\n', "", "kind: missing"),

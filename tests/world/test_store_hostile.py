@@ -104,7 +104,7 @@ def test_list_with_a_column_twice(path):
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("table", 4, r"table: row 1 is 4; expected whole numbers from 0 to 3"),
+        ("table", 5, r"table: row 1 is 5; expected whole numbers from 0 to 4"),
         ("table", -1, r"table: row 1 is -1"),
         ("x", 2**60, r"x: row 1 is"),
         ("y", -(2**63), r"y: row 1 is"),
@@ -240,10 +240,10 @@ def test_a_world_with_one_wrong_bit_is_not_described(path):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("format = 2", "format = 0", "format: expected a whole number, found 0"),
-        ("format = 2", "format = true", "format: expected a whole number"),
-        ("format = 2", "format = " + "9" * 900, "is newer than"),
-        ("format = 2", "format = " + "9" * 5000, "world.toml, line 1: a number has more than 1,000 digits"),
+        ("format = 3", "format = 0", "format: expected a whole number, found 0"),
+        ("format = 3", "format = true", "format: expected a whole number"),
+        ("format = 3", "format = " + "9" * 900, "is newer than"),
+        ("format = 3", "format = " + "9" * 5000, "world.toml, line 1: a number has more than 1,000 digits"),
         ('hedgerow = "', 'hedgerow = 7 # "', "hedgerow: expected text, found 7"),
         ("tile_m = 512.0", "tile_m = 1e-300", "tile_m: expected 0.001 to"),
         ("tile_m = 512.0", "tile_m = inf", "tile_m: expected"),

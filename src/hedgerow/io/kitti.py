@@ -381,6 +381,7 @@ class KittiWriter(FolderWriter):
         super().__init__(path, trajectory)
         self._n_unknown = 0
         self._has_colour = False
+        self._n_unnumbered = 0
 
     def write_sweep(self, folder: Path, number: int, sweep: Log, cloud: DeskewedSweep) -> list[Path]:
         """Write one sweep."""
@@ -391,9 +392,17 @@ class KittiWriter(FolderWriter):
         files = [_write(folder / "velodyne" / f"{number:06d}.bin", values.tobytes())]
         self._has_colour |= sweep.returns.colour is not None
         if sweep.returns.label is not None:
-            label = self._official(sweep.returns.label[hit][order])
+            label = self._official(sweep.returns.label[hit][order]).astype("<u4")
+            if sweep.returns.object is not None:
+                label |= self._instances(sweep.returns.object[hit][order]) << 16
             files.append(_write(folder / "labels" / f"{number:06d}.label", label.astype("<u4").tobytes()))
         return files
+
+    def _instances(self, number: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """Return the objects as the upper half of a label holds them: those beyond 65535 have no place there."""
+        fits = number <= 0xFFFF
+        self._n_unnumbered += int(np.count_nonzero(~fits))
+        return np.where(fits, number, np.uint32(0))
 
     def _official(self, label: NDArray[np.uint16]) -> NDArray[np.uint16]:
         """Return SemanticKITTI's numbers: what trains on them knows no others. The fine ones are kept beside."""
@@ -413,6 +422,9 @@ class KittiWriter(FolderWriter):
             self.written.losses.append(
                 f"{self._n_unknown:,} labels are 0 in the label files: SemanticKITTI has no such number ({KEPT} has)"
             )
+        if self._n_unnumbered:
+            said = f"{self._n_unnumbered:,} returns have no instance in the label files"
+            self.written.losses.append(f"{said}: their objects are above 65535 ({KEPT} has them)")
         if self._has_colour:
             self.written.losses.append(f"the clouds have no colours: KITTI has no place for them ({KEPT} has)")
 

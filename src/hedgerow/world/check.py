@@ -12,22 +12,26 @@ from numpy.typing import NDArray
 
 from hedgerow.base import arrays
 from hedgerow.errors import InputError, shown
-from hedgerow.world.elements import Column, Elements, Gaussians, Law, Points, RememberedBeams, Triangles
+from hedgerow.world.elements import Column, Elements, Gaussians, Instances, Law, Points, RememberedBeams, Triangles
 from hedgerow.world.labels import LabelCounts
+from hedgerow.world.placement import smallest_scale
+from hedgerow.world.scene import Answer
 from hedgerow.world.surface_noise import SurfaceNoise
 
-TABLES: dict[str, type[Gaussians] | type[Triangles] | type[Points] | type[RememberedBeams]] = {
+TABLES: dict[str, type[Gaussians] | type[Triangles] | type[Points] | type[RememberedBeams] | type[Instances]] = {
     "triangles": Triangles,
     "gaussians": Gaussians,
     "points": Points,
     "beams": RememberedBeams,
+    "instances": Instances,
 }
 """Tables by name, in the order in which a world numbers their elements."""
 
-_F4, _F8, _LABEL = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.uint16)
+_F4, _F8, _LABEL, _OBJECT = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.uint16), np.dtype(np.uint32)
 _SHADE: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {
     "intensity": (_F4, ()),
     "intensity_sigma": (_F4, ()),
+    "object": (_OBJECT, ()),
 }
 LAYOUT: dict[str, dict[str, tuple[np.dtype[Any], tuple[int, ...]]]] = {
     "triangles": {"corners_m": (_F8, (3, 3)), "permeability": (_F4, ()), **_SHADE},
@@ -40,6 +44,16 @@ LAYOUT: dict[str, dict[str, tuple[np.dtype[Any], tuple[int, ...]]]] = {
         "normal": (_F4, (3,)),
         "intensity": (_F4, ()),
         "label": (_LABEL, ()),
+    },
+    "instances": {
+        "asset": (np.dtype(np.int32), ()),
+        "transform": (_F8, (3, 4)),
+        "label": (np.dtype(np.int32), ()),
+        "class_label": (_LABEL, ()),
+        "object": (_OBJECT, ()),
+        "n_each": (np.dtype(np.int64), ()),
+        "low_m": (_F8, (3,)),
+        "high_m": (_F8, (3,)),
     },
 }
 """Type and shape of a row of every column that is an array."""
@@ -83,9 +97,12 @@ def check_table(table: Elements) -> Elements:
         _require_between(f"{name}.{column}", columns[column], low, high)
     for column in {"normal", "direction"} & columns.keys():
         arrays.require_unit(f"{name}.{column}", columns[column])
+    if isinstance(table, Instances):
+        _require_instances(name, columns)
     if "range_m" in columns:
         _require_ranges(f"{name}.range_m", columns["range_m"])
-    return type(table)(**(table.settings() | columns | _histogram(name, table)))
+    checked: dict[str, Any] = table.settings() | columns | _histogram(name, table)
+    return type(table)(**checked)
 
 
 def no_rows(name: str) -> dict[str, Column]:
@@ -107,8 +124,8 @@ def _histogram(name: str, table: Elements) -> dict[str, LabelCounts]:
 
 
 def _column(name: str, values: NDArray[Any], dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    if dtype == _LABEL:
-        return np.ascontiguousarray(arrays.as_integers(name, values, shape, np.uint16))
+    if dtype.kind in "iu":
+        return np.ascontiguousarray(arrays.as_integers(name, values, shape, dtype.type))
     column = np.ascontiguousarray(arrays.as_floats(name, values, shape, dtype=dtype))
     if dtype == _F8:
         arrays.require_coordinates(name, column)
@@ -143,6 +160,20 @@ def _require_between(name: str, column: NDArray[np.float32], low: float, high: f
         raise arrays.RowError(name, row, f"is {column[row]}; expected a finite number from {low:g} to {high:g}")
 
 
+def _require_instances(name: str, columns: dict[str, NDArray[Any]]) -> None:
+    square = np.tile(np.eye(4), (len(columns["transform"]), 1, 1))
+    square[:, :3] = columns["transform"]
+    smallest_scale(f"{name}.transform", square, 1.0)
+    for column, low, high in (("label", -1, 65535), ("n_each", 0, 2**40), ("asset", 0, 2**31 - 1)):
+        wrong = (columns[column] < low) | (columns[column] > high)
+        if wrong.any():
+            row = arrays.first_row(wrong)
+            raise arrays.RowError(f"{name}.{column}", row, f"is {columns[column][row]}; expected {low} to {high}")
+    wrong = np.asarray((columns["low_m"] > columns["high_m"]).any(axis=1))
+    if wrong.any():
+        raise arrays.RowError(f"{name}.low_m", arrays.first_row(wrong), "lies above high_m")
+
+
 def _require_ranges(name: str, range_m: NDArray[np.float32]) -> None:
     fits = (range_m > 0) & ((range_m <= arrays.FARTHEST_M) | np.isposinf(range_m))
     if not fits.all():
@@ -156,8 +187,11 @@ def _check_settings(name: str, settings: dict[str, Any]) -> None:
         if not isinstance(value, int | float) or not 0 < value <= arrays.FARTHEST_M:
             said = f"expected a finite number above 0, found {shown(value)}; it may be {arrays.FARTHEST_M:g} at most"
             raise InputError(f"{name}.{setting}", said)
-    for setting, choices in (("law", get_args(Law)), ("pick", ("nearest", "first"))):
+    choosing = (("law", get_args(Law)), ("pick", ("nearest", "first")), ("answer", get_args(Answer)))
+    for setting, choices in choosing:
         if settings.get(setting, choices[0]) not in choices:
             raise InputError(f"{name}.{setting}", f"expected {' or '.join(choices)}, found {settings[setting]!r}")
+    if not isinstance(settings.get("lambertian", False), bool):
+        raise InputError(f"{name}.lambertian", f"expected True or False, found {shown(settings['lambertian'])}")
     if not isinstance(settings.get("noise", SurfaceNoise()), SurfaceNoise):
         raise InputError(f"{name}.noise", f"expected SurfaceNoise, found {type(settings['noise']).__name__}")

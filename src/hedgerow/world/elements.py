@@ -8,21 +8,27 @@ Equations: docs/models.md §2 to §4.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from itertools import pairwise
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hedgerow.base.box import Box
+from hedgerow.base.columns import set_fields
 from hedgerow.errors import InputError
 from hedgerow.world.labels import LabelCounts
-from hedgerow.world.scene import Scene
+from hedgerow.world.placement import placed_boxes
+from hedgerow.world.scene import Answer, Scene
 from hedgerow.world.surface_noise import NOISELESS, SurfaceNoise
 
 Law = Literal["permeability", "extinction", "depth"]
 Column = NDArray[Any] | LabelCounts
 """One row per element."""
 _UNLABELLED = 0
+_NO_OBJECTS = np.zeros(0, dtype=np.uint32)
+"""Stands for no objects in a table of any length."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,8 +36,10 @@ class Elements:
     """Columns of equal length."""
 
     def __post_init__(self) -> None:
-        """Refuse columns of unequal length."""
+        """Refuse columns of unequal length; a table without objects gets a column of none."""
         n = len(self)
+        if getattr(self, "object", None) is _NO_OBJECTS:
+            set_fields(self, {"object": np.zeros(n, dtype=np.uint32)})
         for name, column in self.columns().items():
             if len(column) != n:
                 raise InputError(name, f"has {len(column)} rows, expected {n}")
@@ -74,6 +82,10 @@ class Elements:
         """Count the numbers that define the elements, as Tables 8 and 9 of Browning 2012 do (§6.2.6 there)."""
         raise NotImplementedError
 
+    def n_elements(self) -> NDArray[np.int64]:
+        """Return (N,) how many element numbers each row takes: one, but for copies of assets."""
+        return np.ones(len(self), dtype=np.int64)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gaussians(Elements):
@@ -91,6 +103,8 @@ class Gaussians(Elements):
     """(N,) standard deviation of it."""
     label: LabelCounts
     """(N,) how many of its points have which label; a return draws one by its share."""
+    object: NDArray[np.uint32] = field(default_factory=lambda: _NO_OBJECTS)
+    """(N,) number of the plant or thing that it is part of; 0 is none, and none is the default."""
     law: Law = "permeability"
     tau: float = 3.5
     """Mahalanobis distance up to which a ray meets an element."""
@@ -146,6 +160,8 @@ class Gaussians(Elements):
             label=self.label,
             intensity=self.intensity,
             intensity_sigma=self.intensity_sigma,
+            answer="pulse",
+            object=self.object,
             **stopping,
         )
 
@@ -164,8 +180,14 @@ class Triangles(Elements):
     """(N,) standard deviation of it."""
     label: LabelCounts
     """(N,) how many of its points have which label; a return draws one by its share."""
+    object: NDArray[np.uint32] = field(default_factory=lambda: _NO_OBJECTS)
+    """(N,) number of the plant or thing that it is part of; 0 is none, and none is the default."""
     noise: SurfaceNoise = NOISELESS
     """Range noise by incidence angle."""
+    answer: Answer = "pulse"
+    """What of a pulse with width meets it: learned triangles the pulse, meshes each sub_ray (`Scene.add_mesh`)."""
+    lambertian: bool = False
+    """Whether its intensity falls with the cosine of the incidence angle, as that of a mesh's material does."""
 
     @classmethod
     def plain(
@@ -206,8 +228,10 @@ class Triangles(Elements):
             label=self.label,
             reflectance=self.intensity,
             intensity_sigma=self.intensity_sigma,
-            lambertian=False,
+            lambertian=self.lambertian,
             noise=self.noise,
+            answer=self.answer,
+            object=self.object,
         )
 
 
@@ -294,6 +318,94 @@ class RememberedBeams(Elements):
     def n_parameters(self) -> int:
         """Count 6 each: origin 3, direction 2, range 1."""
         return 6 * len(self)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Instances(Elements):
+    """Copies of the world's assets, each at a place of its own; the elements of an asset are stored once."""
+
+    asset: NDArray[np.int32]
+    """(N,) which asset, from 0."""
+    transform: NDArray[np.float64]
+    """(N, 3, 4) from the asset's frame to the map."""
+    label: NDArray[np.int32]
+    """(N,) replaces the labels of its elements; -1 keeps them."""
+    class_label: NDArray[np.uint16]
+    """(N,) number of the class that it is of, for example large-tree; 0 is none."""
+    object: NDArray[np.uint32]
+    """(N,) number of the object that it is; 0 is none."""
+    n_each: NDArray[np.int64]
+    """(N,) how many elements the asset has."""
+    low_m: NDArray[np.float64]
+    """(N, 3) corner of the box outside of which no ray meets it, map frame."""
+    high_m: NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls,
+        asset: NDArray[np.integer],
+        transform: NDArray[np.float64],
+        boxes: Sequence[Box],
+        n_elements: Sequence[int],
+        *,
+        label: ArrayLike = -1,
+        class_label: ArrayLike = 0,
+        object: ArrayLike = 0,
+    ) -> Self:
+        """Make copies of assets whose boxes, in their own frames, and numbers of elements are these.
+
+        Args:
+            asset: (N,) which one.
+            transform: (N, 4, 4) or (N, 3, 4).
+            boxes: one for each asset.
+            n_elements: likewise.
+            label, class_label, object: (N,), or one for all.
+        """
+        n = len(asset)
+        matrices = transform[:, :3, :]
+        low, high = np.array([each.low_m for each in boxes]), np.array([each.high_m for each in boxes])
+        low_m, high_m = placed_boxes(low.reshape(-1, 3)[asset], high.reshape(-1, 3)[asset], matrices)
+        return cls(
+            asset=asset.astype(np.int32),
+            transform=np.ascontiguousarray(matrices, dtype=np.float64),
+            label=np.broadcast_to(np.asarray(label, dtype=np.int32), n).copy(),
+            class_label=np.broadcast_to(np.asarray(class_label, dtype=np.uint16), n).copy(),
+            object=np.broadcast_to(np.asarray(object, dtype=np.uint32), n).copy(),
+            n_each=np.asarray(n_elements, dtype=np.int64)[asset],
+            low_m=low_m,
+            high_m=high_m,
+        )
+
+    def centre_m(self) -> NDArray[np.float64]:
+        """Return the (N, 3) places of the assets' origins, map frame."""
+        return self.transform[:, :, 3]
+
+    def bounds_m(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the boxes around the copies."""
+        return self.low_m, self.high_m
+
+    def n_parameters(self) -> int:
+        """Count 7 each: which asset, and its pose; the assets are counted once."""
+        return 7 * len(self)
+
+    def n_elements(self) -> NDArray[np.int64]:
+        """Return (N,) how many elements each copy has."""
+        return self.n_each
+
+    def matrices(self) -> NDArray[np.float64]:
+        """Return the (N, 4, 4) transforms."""
+        square = np.tile(np.eye(4), (len(self), 1, 1))
+        square[:, :3] = self.transform
+        return square
+
+    def place_in(self, scene: Scene, assets: Sequence[Scene]) -> None:
+        """Place the copies in a scene, in order; those of one asset that stand in a row in one call."""
+        matrices = self.matrices()
+        changes = np.flatnonzero(np.diff(self.asset) != 0) + 1
+        for start, end in pairwise([0, *changes.tolist(), len(self)] if len(self) else []):
+            rows = slice(start, end)
+            asset = assets[int(self.asset[start])]
+            scene.place(asset, matrices[rows], label=self.label[rows], object=self.object[rows])
 
 
 def _join_column(columns: Sequence[Column]) -> Column:

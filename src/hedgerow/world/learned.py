@@ -10,8 +10,8 @@ Equations: docs/models.md §5.
 """
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from types import NoneType
@@ -21,19 +21,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.base import arrays
-from hedgerow.base.arguments import as_number, as_positive, require_kind
+from hedgerow.base.arguments import as_number, as_positive, as_whole, require_each, require_kind
 from hedgerow.base.box import Box
 from hedgerow.base.progress import Progress
 from hedgerow.errors import InputError
-from hedgerow.log import Beams, Log, Returns, require_limits
+from hedgerow.log import MISSING, Beams, Log, Returns, require_limits
+from hedgerow.pulse.receiver import BeamSettings, resolve_pulse
 from hedgerow.sensor import Sensor
+from hedgerow.world.assets import Asset, instances_of, require_assets
 from hedgerow.world.check import TABLES, check_table, name_of
-from hedgerow.world.elements import Elements, Gaussians, Points, RememberedBeams, Triangles
+from hedgerow.world.elements import Elements, Gaussians, Instances, Points, RememberedBeams, Triangles
 from hedgerow.world.points import PointScene, Remembered, build_cloud
+from hedgerow.world.pulsed import answered_by, fire_pulses, pulse_log_likelihood
 from hedgerow.world.scene import Hits, Scene, require_threads
 from hedgerow.world.store.header import Position, Provenance, WorldHeader
 from hedgerow.world.store.tiles import in_tile_order
-from hedgerow.world.world import Shot, World, WorldSize, require_end_of_range
+from hedgerow.world.world import Answered, Shot, World, WorldSize, objects_column, require_end_of_range
 
 _LEAST_TILE_M = 0.001
 Rows = slice | NDArray[np.intp]
@@ -64,6 +67,20 @@ class Target:
 
     scene: Scene
     points: Remembered | None = None
+    beam: BeamSettings = field(default_factory=BeamSettings)
+    """How pulses are sampled and received, where meshes stand among the elements."""
+
+    def answered(self, beams: Beams, shot: Shot, progress: Progress | None) -> Answered:
+        """Draw the returns of each pulse: of meshes by pulses with width, of what was learned by their axes alone."""
+        limits = (shot.min_range_m, shot.max_range_m)
+        if self.points is None and self.scene.answers("sub_ray"):
+            how: dict[str, Any] = {"seed": shot.seed, "threads": shot.threads, "progress": progress}
+            optics = resolve_pulse(self.beam, shot.sensor)
+            return answered_by(self.scene, fire_pulses(self.scene, beams, optics, self.beam, limits, **how).returns)
+        hits = self.fire(beams, shot.seed, _options(*limits, shot.threads, progress))
+        names = ("range_m", "intensity", "label", "element")
+        columns = {name: getattr(hits, name) for name in names} | objects_column(self.scene, hits.element)
+        return Answered(Returns.without_checks(columns))
 
     def fire(self, beams: Beams, seed: int, options: Options) -> Hits:
         """Draw the first return of each pulse: the nearer one of points and other elements (Browning 2012 §4.5)."""
@@ -75,18 +92,23 @@ class Target:
         return _nearer(hits, self.points.fire(beams, seed=seed, **options))
 
     def log_likelihood(
-        self, beams: Beams, range_m: NDArray[np.float32], min_sigma_m: float, options: Options
+        self, log: Log, sensor: Sensor | None, *, min_sigma_m: float, threads: int, progress: Progress | None
     ) -> NDArray[np.float64]:
         """Return the log density of each measured range.
 
         Raises:
             InputError: there are points and other elements at once.
         """
+        if self.points is None and self.scene.answers("sub_ray"):
+            how: dict[str, Any] = {"min_sigma_m": min_sigma_m, "threads": threads, "progress": progress}
+            return pulse_log_likelihood(self.scene, log, resolve_pulse(self.beam, sensor), **how)
+        range_m = np.ascontiguousarray(log.returns.first_m)
+        options = _options(log.min_range_m, log.max_range_m, threads, progress)
         if self.points is None:
-            return self.scene.log_likelihood(beams, range_m, min_sigma_m=min_sigma_m, **options)
+            return self.scene.log_likelihood(log.beams, range_m, min_sigma_m=min_sigma_m, **options)
         if self.scene.n_elements > 0:
             raise InputError("world", "has points beside other elements, which have no common score; score each alone")
-        return self.points.log_likelihood(beams, range_m, min_sigma_m=min_sigma_m, **options)
+        return self.points.log_likelihood(log.beams, range_m, min_sigma_m=min_sigma_m, **options)
 
     def crossings(self, beam: Beams, options: Options) -> Crossings:
         """List what may return one beam, nearest first; a point that it sees lets nothing pass."""
@@ -148,6 +170,46 @@ def _mix_densities(
     return RangeDensity(range_m, np.where(within, density, 0.0), min(no_return, 1.0))
 
 
+class _Joined:
+    """Answers of some beams at a time, put together in the order of the beams."""
+
+    def __init__(self, n: int) -> None:
+        self.done = 0
+        self._n = n
+        self._only: Answered | None = None
+        self._columns: dict[str, NDArray[Any]] = {}
+        self._noisy: NDArray[np.bool_] | None = None
+
+    def add(self, rows: Rows, n_rows: int, answered: Answered) -> None:
+        self.done += n_rows
+        if isinstance(rows, slice) and n_rows == self._n:  # nothing to put together: spare the copy
+            self._only = answered
+            return
+        for each in fields(answered.returns):
+            column: NDArray[Any] | None = getattr(answered.returns, each.name)
+            if column is None:
+                continue
+            if each.name not in self._columns:
+                missing = MISSING.get(each.name, np.float32(np.inf))
+                self._columns[each.name] = np.full((self._n, *column.shape[1:]), missing)
+            self._columns[each.name][rows] = column
+        if answered.noisy is not None:
+            if self._noisy is None:
+                self._noisy = np.zeros(self._n, dtype=bool)
+            self._noisy[rows] = answered.noisy
+
+    def answered(self) -> Answered:
+        if self._only is not None:
+            return self._only
+        nothing = {"range_m": np.float32(np.inf), **{name: MISSING[name] for name in ("intensity", "label", "element")}}
+        empty = {name: np.full(self._n, missing) for name, missing in nothing.items()}
+        return Answered(Returns.without_checks(empty | self._columns), self._noisy)
+
+
+BEAM = "beam"
+"""Name of the settings of pulses among a world's parameters."""
+
+
 class ElementWorld(World):
     """A learned world, in memory or on the disk."""
 
@@ -183,30 +245,28 @@ class ElementWorld(World):
         read_from = {"path": self.path} if self.path else {}
         return {"kind": self.kind, **read_from, "learned_from": self.header.provenance.log}
 
+    @property
+    def classes(self) -> dict[str, int]:
+        """Numbers of the classes that its labels are of, by name."""
+        return self.header.classes
+
+    @cached_property
+    def beam(self) -> BeamSettings:
+        """How pulses are sampled and received, where meshes stand among the elements."""
+        return BeamSettings.parse(self.header.parameters.get(BEAM, {}), "the world's beam")
+
     def returns(self, beams: Beams, shot: Shot) -> Returns:
-        """Return the first return of each beam: range, intensity, label and element."""
-        n = len(beams)
-        columns: dict[str, NDArray[Any]] = {
-            "range_m": np.empty(n, np.float32),
-            "intensity": np.empty(n, np.float32),
-            "label": np.empty(n, np.uint16),
-            "element": np.empty(n, np.int64),
-        }
-        done = 0
+        """Return what comes back of each beam: range, intensity, label, element, and object where there are any."""
+        return self.answered(beams, shot).returns
+
+    def answered(self, beams: Beams, shot: Shot) -> Answered:
+        """Return what comes back, and which of it has noise: what was learned has, meshes have not."""
+        joined = _Joined(len(beams))
         for rows, target in self._targets(beams, shot.max_range_m):
             some = beams[rows]
-            progress = _after(done, shot.progress)
-            options = _options(shot.min_range_m, shot.max_range_m, shot.threads, progress)
-            hits = target.fire(some, shot.seed, options)
-            at_once = isinstance(rows, slice) and len(some) == len(beams)  # nothing to put together: spare the copy
-            for name, column in columns.items():
-                if at_once:
-                    columns[name] = getattr(hits, name)
-                else:
-                    column[rows] = getattr(hits, name)
-            done += len(some)
+            joined.add(rows, len(some), target.answered(some, shot, _after(joined.done, shot.progress)))
             del target  # its tiles may have to go before the next ones come
-        return Returns.without_checks(columns)
+        return joined.answered()
 
     def log_likelihood(
         self, log: Log, *, min_sigma_m: float = 0.001, threads: int = 0, progress: Progress | None = None
@@ -223,13 +283,13 @@ class ElementWorld(World):
         """
         require_end_of_range(log)
         as_number("min_sigma_m", min_sigma_m, 0, arrays.FARTHEST_M)
-        range_m = np.ascontiguousarray(log.returns.first_m)
+        sensor = Sensor.of(log)
         out = np.empty(len(log))
         done = 0
         for rows, target in self._targets(log.beams, log.max_range_m):
-            some = log.beams[rows]
-            options = _options(log.min_range_m, log.max_range_m, threads, _after(done, progress))
-            out[rows] = target.log_likelihood(some, np.ascontiguousarray(range_m[rows]), min_sigma_m, options)
+            some = log[rows]
+            how: dict[str, Any] = {"min_sigma_m": min_sigma_m, "threads": threads, "progress": _after(done, progress)}
+            out[rows] = target.log_likelihood(some, sensor, **how)
             done += len(some)
             del target
         return out
@@ -264,8 +324,10 @@ class LearnedWorld(ElementWorld):
 
     def __init__(
         self,
-        *tables: Gaussians | Triangles | Points | RememberedBeams,
+        *tables: Gaussians | Triangles | Points | RememberedBeams | Instances,
         kind: str,
+        assets: Sequence[Asset] = (),
+        classes: Mapping[str, int] | None = None,
         parameters: Mapping[str, Any] | None = None,
         min_range_m: float = 0.0,
         max_range_m: float = np.inf,
@@ -278,6 +340,8 @@ class LearnedWorld(ElementWorld):
         Args:
             tables: what the learner made, map frame.
             kind: name of the model: lower-case letters, digits and dashes.
+            assets: what its instances are copies of; without instances, a library.
+            classes: numbers of the classes that its labels are of, by name.
             parameters: parameters of the model; must fit into JSON, entries that are None are left out.
             min_range_m, max_range_m: range limits where no sensor is named [m].
             map_origin_m: (3,) as in `Log`.
@@ -300,31 +364,63 @@ class LearnedWorld(ElementWorld):
             map_origin_m=_position("map_origin_m", map_origin_m),
             provenance=provenance or Provenance(),
             tile_m=tile_m,
+            classes=dict(classes or {}),
         )
         self.tables: dict[str, Elements] = {}
+        self.assets = tuple(assets)
+        require_each("assets", self.assets, Asset)
         for table in tables:
             name = name_of(table)
             if name in self.tables:
                 raise InputError(name, "given twice; expected at most one table of each kind")
             self.tables[name] = in_tile_order(check_table(table), tile_m)
         self.tables = {name: self.tables[name] for name in TABLES if name in self.tables}
+        require_assets(self.assets, self.tables.get("instances"))
         super().__init__(replace(header, origin_m=_middle(self.tables)))
 
     @classmethod
-    def without_checks(cls, header: WorldHeader, tables: Mapping[str, Elements], path: str = "") -> Self:
+    def without_checks(
+        cls, header: WorldHeader, tables: Mapping[str, Elements], path: str = "", assets: Sequence[Asset] = ()
+    ) -> Self:
         """Make a world of tables that are right by construction: checked, and in tile order."""
         new = cls.__new__(cls)
         ElementWorld.__init__(new, header, path)
         new.tables = dict(tables)
+        new.assets = tuple(assets)
         return new
 
     def size(self) -> WorldSize:
         """Count elements, parameters and bytes."""
         return WorldSize(
             {name: len(table) for name, table in self.tables.items()},
-            sum(table.n_parameters() for table in self.tables.values()),
-            sum(column.nbytes for table in self.tables.values() for column in table.columns().values()),
+            sum(table.n_parameters() for table in (*self.tables.values(), *self.assets)),
+            sum(column.nbytes for table in self.tables.values() for column in table.columns().values())
+            + sum(asset.n_bytes() for asset in self.assets),
         )
+
+    def coarser(self, elements: int) -> "LearnedWorld":
+        """Return this world with about so many elements, merged by what it costs in likelihood (world/coarser.py).
+
+        Tables of the world and each of its assets keep the same share of their elements; instances stay as they are.
+
+        Raises:
+            InputError: `elements` is no number above 0.
+        """
+        from hedgerow.world.coarser import coarser_tables
+
+        as_whole("elements", elements, 1, 2**40, "1 or more")
+        own = {name: table for name, table in self.tables.items() if not isinstance(table, Instances)}
+        n_own, n_assets = sum(map(len, own.values())), sum(asset.n_elements for asset in self.assets)
+        share = min(1.0, elements / max(1, n_own + n_assets))
+        tables = coarser_tables(own, max(1, round(share * n_own))) if n_own else own
+        assets = [_coarser_asset(asset, share) for asset in self.assets]
+        instances = self.tables.get("instances")
+        if isinstance(instances, Instances):
+            placed = (instances.asset, instances.transform)
+            kept = {name: getattr(instances, name) for name in ("label", "class_label", "object")}
+            tables = {**tables, "instances": instances_of(assets, *placed, **kept)}
+        ordered = {name: in_tile_order(check_table(tables[name]), self.header.tile_m) for name in self.tables}
+        return LearnedWorld.without_checks(self.header, ordered, assets=assets)
 
     def save(self, path: str | Path) -> None:
         """Write the world to a folder, by custom `NAME.world`, completely or not at all; an old world is replaced.
@@ -334,7 +430,7 @@ class LearnedWorld(ElementWorld):
         """
         from hedgerow.world.store.files import save_world
 
-        save_world(path, self.header, self.tables, self.size())
+        save_world(path, self.header, self.tables, self.size(), self.assets)
         self.path = str(path)
 
     @property
@@ -367,7 +463,12 @@ class LearnedWorld(ElementWorld):
         for table in self.tables.values():
             if isinstance(table, Triangles | Gaussians):
                 table.add_to(scene)
-        return Target(scene, self._remembered(scene.n_elements))
+        remembered = self._remembered(scene.n_elements)
+        if isinstance(instances := self.tables.get("instances"), Instances) and len(instances):
+            if remembered is not None:
+                raise InputError("world", "remembers points or beams, which cannot stand beside instances of assets")
+            instances.place_in(scene, [asset.scene for asset in self.assets])
+        return Target(scene, remembered, self.beam)
 
     def _remembered(self, first: int) -> Remembered | None:
         """The remembered points or beams, numbered from `first`; None if there are none."""
@@ -383,6 +484,18 @@ class LearnedWorld(ElementWorld):
 
     def _targets(self, beams: Beams, max_range_m: float) -> Iterator[tuple[Rows, Target]]:
         yield slice(None), self._target
+
+
+def _coarser_asset(asset: Asset, share: float) -> Asset:
+    from hedgerow.world.coarser import coarser_tables
+
+    parts: list[Triangles | Gaussians] = []
+    for part in asset.parts:
+        name = name_of(part)
+        merged = coarser_tables({name: part}, max(1, round(share * len(part))))[name] if len(part) else part
+        assert isinstance(merged, Triangles | Gaussians)
+        parts.append(merged)
+    return Asset(asset.name, tuple(parts), asset.about)
 
 
 def _position(name: str, values: ArrayLike) -> Position:

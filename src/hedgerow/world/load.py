@@ -54,4 +54,5 @@ def load_world(
     if resident_tiles is not None or max_bytes is not None:
         return TiledWorld(path, resident_tiles=resident_tiles, max_bytes=max_bytes)
     file = WorldFile(path)
-    return LearnedWorld.without_checks(file.header, file.read(), str(path))
+    assets = [file.read_asset(number) for number in range(len(file.assets))]
+    return LearnedWorld.without_checks(file.header, file.read(), str(path), assets)

@@ -27,6 +27,16 @@ def placed_box(box: Box, matrices: NDArray[np.float64]) -> Box:
     return Box.around(turn @ box.middle_m + matrices[:, :3, 3], np.abs(turn) @ half_m)
 
 
+def placed_boxes(
+    low_m: NDArray[np.float64], high_m: NDArray[np.float64], matrices: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the (M, 3) corners of the boxes around M boxes, given by their corners, each placed by one transform."""
+    turn = matrices[:, :, :3]
+    middle = np.einsum("nij,nj->ni", turn, (low_m + high_m) / 2) + matrices[:, :, 3]
+    half = np.einsum("nij,nj->ni", np.abs(turn), (high_m - low_m) / 2)
+    return middle - half, middle + half
+
+
 def smallest_scale(name: str, matrices: NDArray[np.float64], inner: float) -> float:
     """Return to what share of its size (M, 4, 4) transforms shrink a thing that is itself shrunk to `inner`, at most.
 

@@ -24,7 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.base.arguments import require_kind
+from hedgerow.base import arrays
+from hedgerow.base.arguments import as_number, require_kind
 from hedgerow.base.box import Box
 from hedgerow.base.progress import Progress
 from hedgerow.base.randomness import require_seed
@@ -35,7 +36,7 @@ from hedgerow.pulse.waveform import LIGHT_M_PER_NS, Waveforms, range_of_ns
 from hedgerow.sensor import Sensor
 from hedgerow.sensor.config import ReturnMode
 from hedgerow.world.scene import Scene, require_threads
-from hedgerow.world.world import Shot, World
+from hedgerow.world.world import Answered, Shot, World, objects_column, require_end_of_range
 
 _MAX_WAVEFORM_BYTES = 4 << 30
 
@@ -108,10 +109,50 @@ def fire_pulses(
     )
     range_m = step_m * np.arange(first, first + n_samples, dtype=np.float64)
     return PulseReturns(
-        returns=_returns(answer.returns),
+        returns=_returns(scene, answer.returns),
         sub_rays=_sub_rays(answer.sub_rays) if sub_rays else None,
         echo_width_ns=answer.width_m * np.float32(2 / LIGHT_M_PER_NS) if optics.mode == "waveform" else None,
         waveforms=Waveforms(answer.samples, range_m) if waveforms else None,
+    )
+
+
+def pulse_log_likelihood(
+    scene: Scene,
+    log: Log,
+    optics: PulseOptics,
+    *,
+    min_sigma_m: float = 0.001,
+    threads: int = 0,
+    progress: Progress | None = None,
+) -> NDArray[np.float64]:
+    """Return the (N,) log density of each pulse's first return, or of its absence, within the log's own limits.
+
+    A mixture over the sub-rays, each with its share of the light (docs/models.md §32).
+
+    Raises:
+        InputError: a wrong number of threads, or `min_sigma_m`.
+    """
+    as_number("min_sigma_m", min_sigma_m, 0, arrays.FARTHEST_M)
+    return _core.pulse_log_likelihood(
+        scene.native,
+        scene.beam_arrays(log.beams),
+        range_m=np.ascontiguousarray(log.returns.first_m),
+        spot=_spot(optics),
+        limits=_core.RangeLimits(min_m=log.min_range_m, max_m=log.max_range_m),
+        min_sigma_m=min_sigma_m,
+        threads=require_threads(threads),
+        progress=progress,
+    )
+
+
+def _spot(optics: PulseOptics) -> _core.Spot:
+    return _core.Spot(
+        points=optics.stencil.points,
+        cells=optics.stencil.cells,
+        share=optics.stencil.share,
+        round=optics.stencil.round,
+        half_m=optics.cone.half_m,
+        tangent=optics.cone.tangent,
     )
 
 
@@ -121,14 +162,7 @@ def _pulse_settings(
     """Return the settings as the kernel takes them."""
     low_m, high_m = limits_m
     return _core.PulseSettings(
-        spot=_core.Spot(
-            points=optics.stencil.points,
-            cells=optics.stencil.cells,
-            share=optics.stencil.share,
-            round=optics.stencil.round,
-            half_m=optics.cone.half_m,
-            tangent=optics.cone.tangent,
-        ),
+        spot=_spot(optics),
         light=_core.LightModel(
             falloff_m=settings.falloff_range_m if settings.range_falloff else 0.0,
             unknown_intensity=settings.unknown_intensity,
@@ -170,19 +204,28 @@ def _clock(mode: ReturnMode, step_m: float, n: int, limits_m: tuple[float, float
     return first, n_samples
 
 
-def _returns(found: _core.PulseColumns) -> Returns:
-    columns = {
+def _returns(scene: Scene, found: _core.PulseColumns) -> Returns:
+    columns: dict[str, NDArray[Any]] = {
         "range_m": found.range_m,
         "intensity": found.intensity,
         "label": found.label,
         "element": found.element,
     }
+    columns |= objects_column(scene, found.element)
     flat = found.range_m.shape[1] == 1
     return Returns.without_checks({name: column[:, 0] if flat else column for name, column in columns.items()})
 
 
 def _sub_rays(found: _core.PulseColumns) -> SubRayHits:
     return SubRayHits(range_m=found.range_m, intensity=found.intensity, label=found.label, element=found.element)
+
+
+def answered_by(scene: Scene, returns: Returns) -> Answered:
+    """Tell which returns have noise, in a scene where some elements were learned and others are meshes."""
+    if returns.element is None or not (scene.answers("pulse") and scene.answers("sub_ray")):
+        return Answered(returns)
+    first = returns.element if returns.element.ndim == 1 else returns.element[:, 0]
+    return Answered(returns, scene.holds_width(np.ascontiguousarray(first)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -202,6 +245,7 @@ class PhysicsWorld(World):
     """A scene seen by pulses with width."""
 
     axis_answers = False
+    has_likelihood = True
 
     def __init__(
         self,
@@ -211,6 +255,7 @@ class PhysicsWorld(World):
         min_range_m: float = 0.0,
         max_range_m: float = np.inf,
         source: Mapping[str, Any] | None = None,
+        classes: Mapping[str, int] | None = None,
     ) -> None:
         """Wrap a scene.
 
@@ -219,6 +264,7 @@ class PhysicsWorld(World):
             settings: how pulses are sampled and received; what they leave open is the sensor's.
             min_range_m, max_range_m: limits where no sensor is named [m].
             source: where the scene comes from (name, seed, settings), for the logs that are fired; must fit into JSON.
+            classes: numbers of the classes that its labels are of, by name.
         """
         super().__init__(min_range_m=min_range_m, max_range_m=max_range_m)
         require_kind("scene", scene, Scene, "a Scene")
@@ -226,6 +272,14 @@ class PhysicsWorld(World):
         self.scene = scene
         self.settings = settings or BeamSettings()
         self.source = dict(source or {})
+        self._classes = dict(classes or {})
+        # What was learned has the noise of its sensor; where meshes stand beside it, each return has its own answer.
+        self.has_noise = scene.answers("pulse") and not scene.answers("sub_ray")
+
+    @property
+    def classes(self) -> dict[str, int]:
+        """Numbers of the classes that its labels are of, by name."""
+        return self._classes
 
     @property
     def box(self) -> Box | None:
@@ -239,6 +293,23 @@ class PhysicsWorld(World):
             InputError: the stencil does not go with the beam's shape.
         """
         return self._pulses(beams, shot).returns
+
+    def answered(self, beams: Beams, shot: Shot) -> Answered:
+        """Return what comes back, and which of it has noise: what was learned has."""
+        return answered_by(self.scene, self.returns(beams, shot))
+
+    def log_likelihood(
+        self, log: Log, *, min_sigma_m: float = 0.001, threads: int = 0, progress: Progress | None = None
+    ) -> NDArray[np.float64]:
+        """Return the log density of each pulse's first return, or of its absence, within the log's own limits.
+
+        Pulses are those of the log's own sensor, where that is known.
+        """
+        require_end_of_range(log)
+        optics = resolve_pulse(self.settings, Sensor.of(log))
+        return pulse_log_likelihood(
+            self.scene, log, optics, min_sigma_m=min_sigma_m, threads=threads, progress=progress
+        )
 
     def provenance(self) -> dict[str, Any]:
         """Return which scene it is, and how pulses are sampled and received."""
@@ -268,7 +339,7 @@ class PhysicsWorld(World):
         require_kind("beams", beams, Beams, "Beams; of a log, fire log.beams")
         shot = self._shot(seed, sensor, None, threads, progress)
         fired = self._pulses(beams, shot, sub_rays=sub_rays, waveforms=waveforms)
-        log = self._log(beams, fired.returns, shot, noise=False)
+        log = self._log(beams, Answered(fired.returns), shot, noise=False)
         return DetailedLog(log, fired.sub_rays, fired.echo_width_ns, fired.waveforms)
 
     def _pulses(self, beams: Beams, shot: Shot, *, sub_rays: bool = False, waveforms: bool = False) -> PulseReturns:

@@ -11,6 +11,7 @@ were added, then those of each placed scene in the order of placing, by the same
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, Self, get_args
 
 import numpy as np
@@ -32,6 +33,7 @@ from hedgerow.world.element_arrays import (
     whitening,
 )
 from hedgerow.world.labels import LabelCounts, engine_labels
+from hedgerow.world.objects import ObjectIndex
 from hedgerow.world.placement import nearest_m, placed_box, smallest_scale
 from hedgerow.world.surface_noise import NOISELESS, SurfaceNoise
 
@@ -84,6 +86,16 @@ class Pierced:
     """Probability that this ray passes the element."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Placed:
+    """Copies of another scene, as they were placed."""
+
+    scene: "Scene"
+    n: int
+    object: NDArray[np.uint32] | None
+    first_element: int | None
+
+
 class Scene:
     """Meshes, Gaussians and placed scenes; frozen once it is built, fired at or placed in another scene."""
 
@@ -107,6 +119,9 @@ class Scene:
         self._frozen = False
         self._box: Box | None = None
         self._smallest_scale = 1.0
+        self._n_own = 0
+        self._objects: list[tuple[int, ObjectIndex | None]] = []  # of its own elements, with the first one's number
+        self._placed: list[_Placed] = []
 
     @property
     def box(self) -> Box | None:
@@ -141,6 +156,7 @@ class Scene:
         noise: SurfaceNoise | Sequence[SurfaceNoise] = NOISELESS,
         noise_group: ArrayLike = 0,
         answer: Answer = "sub_ray",
+        object: ArrayLike = 0,
     ) -> None:
         """Add triangles. What is per triangle may be one number for all.
 
@@ -156,6 +172,7 @@ class Scene:
             noise_group: which of the groups a triangle belongs to.
             answer: what of a pulse with width meets them: each sub_ray; or the pulse, once, along its axis, since they
                 hold the width of the beam that they were learned from.
+            object: number of the object that each belongs to; 0 is none.
 
         Raises:
             InputError: wrong shape or value, naming argument and row, or the scene is in use already.
@@ -176,8 +193,11 @@ class Scene:
             "reflectance": numbers_or_unknown("reflectance", reflectance, n),
             "intensity_sigma": numbers_within("intensity_sigma", intensity_sigma, n, 0, np.inf),
         }
+        objects = ObjectIndex.of_elements(arrays.as_integers("object", object, (n,), np.uint32))
         if n > 0:
             self._reach("vertices_m", Box.around(vertices))
+        self._objects.append((self._n_own, objects))
+        self._n_own += n
         self._core.add_mesh(
             vertices=np.ascontiguousarray(vertices - self.origin_m, dtype=np.float32),
             triangles=np.ascontiguousarray(corners),
@@ -204,6 +224,7 @@ class Scene:
         intensity_sigma: ArrayLike = 0.0,
         min_sigma_m: float = 0.001,
         answer: Answer = "sub_ray",
+        object: ArrayLike = 0,
     ) -> None:
         """Add Gaussians. A ray meets one if its smallest Mahalanobis distance is at most `tau`.
 
@@ -219,7 +240,7 @@ class Scene:
             intensity: mean intensity of its returns, 0 or more; NaN is unknown.
             intensity_sigma: standard deviation of it.
             min_sigma_m: floor of the standard deviations [m].
-            answer: as in `add_mesh`.
+            answer, object: as in `add_mesh`.
 
         Raises:
             InputError: wrong shape or value, naming argument and row, or the scene is in use already.
@@ -238,10 +259,13 @@ class Scene:
             "intensity": numbers_or_unknown("intensity", intensity, n),
             "intensity_sigma": numbers_within("intensity_sigma", intensity_sigma, n, 0, np.inf),
         }
+        objects = ObjectIndex.of_elements(arrays.as_integers("object", object, (n,), np.uint32))
         if n > 0:
             # Raising eigenvalues to the floor adds at most its square to any variance.
             half_m = tau * np.sqrt(np.einsum("nii->ni", covariance) + min_sigma_m**2)
             self._reach("mean_m, covariance_m2", Box.around(mean, half_m))
+        self._objects.append((self._n_own, objects))
+        self._n_own += n
         self._core.add_gaussians(
             mean_m=np.ascontiguousarray(mean - self.origin_m, dtype=np.float32),
             stop=stop,
@@ -254,7 +278,13 @@ class Scene:
         )
 
     def place(
-        self, scene: "Scene", transforms: ArrayLike, *, label: ArrayLike = -1, first_element: int | None = None
+        self,
+        scene: "Scene",
+        transforms: ArrayLike,
+        *,
+        label: ArrayLike = -1,
+        object: ArrayLike | None = None,
+        first_element: int | None = None,
     ) -> None:
         """Place another scene, once for each transform; its elements are shared, not copied.
 
@@ -262,6 +292,8 @@ class Scene:
             scene: it is frozen from now on; may itself be made of placed scenes.
             transforms: (4, 4) or (M, 4, 4) affine, from the other scene's map frame to this one's.
             label: replaces the labels of its elements; -1 keeps them. One number, or (M,).
+            object: number of the object that each copy is; 0 is none. One number, or (M,). Default: as the other scene
+                has it.
             first_element: number of its first element, above the scene's own and those of other placed scenes; wants
                 exactly one transform. So a part of a world throws the same coins as the whole. Default: numbered
                 through.
@@ -291,13 +323,49 @@ class Scene:
             as_whole("first_element", first_element, 0, 2**62, said.removeprefix("expected "))
             if len(matrices) != 1:
                 raise InputError("first_element", f"{said}, found {len(matrices)} transforms")
+        objects = None if object is None else arrays.as_integers("object", object, (len(matrices),), np.uint32)
         scene._frozen = True
+        self._placed.append(_Placed(scene, len(matrices), objects, first_element))
         self._core.place(
             scene._core,
             transforms=np.ascontiguousarray(local.reshape(-1, 12)),
             label=np.ascontiguousarray(labels),
             first_element=-1 if first_element is None else first_element,
         )
+
+    def objects_of(self, element: NDArray[np.int64]) -> NDArray[np.uint32] | None:
+        """Return the object that each element belongs to, in the same shape; None if nothing here is an object."""
+        index = self._object_index
+        return None if index is None else index.of(element)
+
+    @property
+    def has_objects(self) -> bool:
+        """Whether any element belongs to an object."""
+        return self._object_index is not None
+
+    @cached_property
+    def _object_index(self) -> ObjectIndex | None:
+        self._frozen = True
+        parts, next_element = list(self._objects), self._n_own
+        for placed in self._placed:
+            given, n_each = placed.first_element, placed.scene.n_elements
+            first = next_element if given is None else given
+            if placed.object is not None:
+                parts.append((first, ObjectIndex.of_copies(n_each, placed.object)))
+            else:
+                inside = placed.scene._object_index
+                parts += [(first + k * n_each, inside) for k in range(placed.n if inside else 0)]
+            next_element += 0 if given is not None else placed.n * n_each
+        return ObjectIndex.join(parts)
+
+    def holds_width(self, element: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Tell which elements answer pulses: they hold beam width and range noise of the sensor that taught them."""
+        inside = np.searchsorted(self._pulse_stretches, element, side="right")
+        return inside % 2 == 1
+
+    @cached_property
+    def _pulse_stretches(self) -> NDArray[np.int64]:
+        return self.native.pulse_stretches()
 
     def build(self) -> None:
         """Build the acceleration structures now rather than at the first firing."""

@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,8 @@ from hedgerow.base.arguments import as_whole
 from hedgerow.base.box import Box
 from hedgerow.errors import InputError
 from hedgerow.log import Beams
-from hedgerow.world.elements import Gaussians, Points, Triangles
+from hedgerow.world.assets import Asset
+from hedgerow.world.elements import Gaussians, Instances, Points, Triangles
 from hedgerow.world.learned import ElementWorld, Rows, Target
 from hedgerow.world.points import PointScene, build_cloud
 from hedgerow.world.scene import Scene
@@ -31,7 +33,7 @@ from hedgerow.world.world import WorldSize
 if TYPE_CHECKING:
     from hedgerow import _core
 
-_BYTES_EACH = {"triangles": 260, "gaussians": 180, "points": 85}
+_BYTES_EACH = {"triangles": 260, "gaussians": 180, "points": 85, "instances": 120}
 """Memory per element once it has been fired at and scored: measured on a million of each, rounded up. Of triangles and
 Gaussians, 30 are for labels: three labels take 28, one takes none."""
 
@@ -52,8 +54,10 @@ class TiledWorld(ElementWorld):
             raise InputError("world", f"{path} remembers beams, which are searched all at once; open it as a whole")
         self._first = self._tiles.first
         each = np.array([_BYTES_EACH[self._tiles.name(row)] for row in range(len(self._tiles))], dtype=np.int64)
-        self._cost = np.ones(len(each), dtype=np.int64) if max_bytes is None else each * self._tiles.n
+        self._cost = np.ones(len(each), dtype=np.int64) if max_bytes is None else each * self._tiles.elements
         self._budget = budget
+        self._assets: WeakValueDictionary[int, Asset] = WeakValueDictionary()  # those that loaded tiles have copies of
+        self._of_tile: dict[int, list[Asset]] = {}
         self._loaded: OrderedDict[int, Scene | _core.PointCloud] = OrderedDict()
         self._last: tuple[bytes, Target] | None = None
 
@@ -137,7 +141,7 @@ class TiledWorld(ElementWorld):
                 clouds.append(part)
         settings = self._file.settings("points") if clouds else None
         points = PointScene(clouds, self.header.origin_m, settings) if isinstance(settings, Points) else None
-        target = Target(scene, points)
+        target = Target(scene, points, self.beam)
         self._last = key, target
         return target
 
@@ -149,6 +153,7 @@ class TiledWorld(ElementWorld):
             if held <= self._budget:
                 break
             del self._loaded[row]
+            self._of_tile.pop(row, None)
             held -= int(self._cost[row])
 
     def _part(self, row: int) -> "Scene | _core.PointCloud":
@@ -156,7 +161,13 @@ class TiledWorld(ElementWorld):
             self._loaded.move_to_end(row)
             return self._loaded[row]
         table = self._file.read_row(row)
-        if isinstance(table, Points):
+        if isinstance(table, Instances):
+            part = Scene(self.header.origin_m)
+            assets = {number: self._asset(number) for number in np.unique(table.asset).tolist()}
+            self._of_tile[row] = list(assets.values())
+            scenes = {number: asset.scene for number, asset in assets.items()}
+            table.place_in(part, [scenes.get(number, part) for number in range(len(self._file.assets))])
+        elif isinstance(table, Points):
             part = build_cloud(table, self.header.origin_m, int(self._first[row]))
         else:
             # All tiles have the world's origin: placing them changes no number, and answers stay the same bits.
@@ -165,6 +176,12 @@ class TiledWorld(ElementWorld):
                 table.add_to(part)
         self._loaded[row] = part
         return part
+
+    def _asset(self, number: int) -> Asset:
+        asset = self._assets.get(number)
+        if asset is None:
+            self._assets[number] = asset = self._file.read_asset(number)
+        return asset
 
 
 def _box(beams: Beams, reach_m: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

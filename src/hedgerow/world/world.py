@@ -66,6 +66,16 @@ class WorldSize:
         return sum(self.tables.values())
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Answered:
+    """What came back of some beams, and which of it has the noise of a sensor already."""
+
+    returns: Returns
+    noisy: NDArray[np.bool_] | None = None
+    """(N,) pulses whose ranges hold the noise of the sensor that their elements were learned from; None: what
+    `World.has_noise` says holds for all."""
+
+
 class World(ABC):
     """Something to fire beams at.
 
@@ -140,12 +150,21 @@ class World(ABC):
         """
         require_kind("beams", beams, Beams, "Beams; of a log, fire log.beams, or hr.replay(world, log)")
         shot = self._shot(seed, sensor, limits_m, threads, progress)
-        return self._log(beams, self.returns(beams, shot), shot, noise)
+        return self._log(beams, self.answered(beams, shot), shot, noise)
+
+    def answered(self, beams: Beams, shot: Shot) -> Answered:
+        """Return what `returns` does, and which of it has noise, for worlds in which only some elements hold it."""
+        return Answered(self.returns(beams, shot))
 
     @property
     def box(self) -> Box | None:
         """From where to where it reaches, map frame: no beam meets anything outside; None if it does not know."""
         return None
+
+    @property
+    def classes(self) -> dict[str, int]:
+        """Numbers of the classes that labels of its returns are of, by name; empty if it does not know."""
+        return {}
 
     @property
     def map_origin_m(self) -> NDArray[np.float64]:
@@ -214,13 +233,13 @@ class World(ABC):
         limits = self if sensor is None else sensor
         return limits.min_range_m, limits.max_range_m
 
-    def _log(self, beams: Beams, returns: Returns, shot: Shot, noise: bool | None) -> Log:
+    def _log(self, beams: Beams, answered: Answered, shot: Shot, noise: bool | None) -> Log:
         """Put beams and returns together, with metadata, and apply vegetation response and sensor noise."""
         require_kind("noise", noise, (bool, np.bool_, NoneType), "True, False or None")
         wanted = (shot.sensor is not None and not self.has_noise) if noise is None else bool(noise)
         log = Log(
             beams,
-            returns,
+            answered.returns,
             sensor="" if shot.sensor is None else shot.sensor.name,
             min_range_m=shot.min_range_m,
             max_range_m=shot.max_range_m,
@@ -233,7 +252,10 @@ class World(ABC):
             return log
         if shot.sensor is None:
             raise InputError("noise", "is that of a sensor; name the sensor, or fire without noise")
-        return shot.sensor.degrade(log, shot.seed)
+        degraded = shot.sensor.degrade(log, shot.seed)
+        if noise is not None or answered.noisy is None:
+            return degraded
+        return replace(degraded, returns=log.returns.where(answered.noisy, degraded.returns))
 
     def _scatter(self, log: Log, settings: VegetationSettings, shot: Shot) -> Log:
         scene = self.labelled_scene()
@@ -256,6 +278,8 @@ class World(ABC):
         }
         if shot.sensor is not None:
             said["sensor"] = shot.sensor.provenance
+        if self.classes:
+            said["classes"] = self.classes
         if self.vegetation is not None:
             said["vegetation"] = self.vegetation.model_dump(mode="json")
         return said
@@ -287,9 +311,8 @@ class SceneWorld(World):
             threads=shot.threads,
             progress=shot.progress,
         )
-        return Returns.without_checks(
-            {"range_m": hits.range_m, "intensity": hits.intensity, "label": hits.label, "element": hits.element}
-        )
+        columns = {"range_m": hits.range_m, "intensity": hits.intensity, "label": hits.label, "element": hits.element}
+        return Returns.without_checks(columns | objects_column(self.scene, hits.element))
 
     def log_likelihood(
         self, log: Log, *, min_sigma_m: float = 0.001, threads: int = 0, progress: Progress | None = None
@@ -309,6 +332,12 @@ class SceneWorld(World):
     def labelled_scene(self) -> Scene:
         """Return the scene."""
         return self.scene
+
+
+def objects_column(scene: Scene, element: NDArray[np.int64]) -> dict[str, NDArray[np.uint32]]:
+    """Return the column of objects for returns from these elements; empty if the scene has no objects."""
+    found = scene.objects_of(element)
+    return {} if found is None else {"object": found}
 
 
 def require_end_of_range(log: Log) -> None:

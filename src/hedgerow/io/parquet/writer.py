@@ -45,7 +45,7 @@ BEAM_TYPES = {
     "direction_z": "float",
 }
 RETURN_TYPES = {"return_number": "uint8", "range_m": "float"}
-OPTIONAL_TYPES = {"intensity": "float", "label": "uint16", "element": "int64", "colour": "uint32"}
+OPTIONAL_TYPES = {"intensity": "float", "label": "uint16", "element": "int64", "colour": "uint32", "object": "uint32"}
 _AXES = ("x", "y", "z")
 _BEAM_BYTES = 58  # all of BEAM_TYPES
 

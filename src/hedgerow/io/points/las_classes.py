@@ -55,6 +55,8 @@ _OF_NAME = {
     "log": OBJECT,
     "wall": STRUCTURE,
     "target": OBJECT,
+    **dict.fromkeys(("low-shrub", "small-shrub", "medium-shrub", "large-shrub"), HIGH_VEGETATION),
+    **dict.fromkeys(("small-tree", "medium-tree", "large-tree"), HIGH_VEGETATION),
 }
 _OF_SEMANTIC_KITTI = {
     **{_OUTLIER: LOW_NOISE, 60: ROAD},  # lane marking

@@ -3,16 +3,18 @@
 
     world.toml               kind, parameters, provenance, versions, settings of the tables
     tiles.parquet            which tiles there are, how many elements, the boxes they lie in, checksums of the files
-    gaussians/3_-1.parquet   the Gaussians with centres in tile x = 3, y = -1; likewise triangles/, points/, beams/
+    gaussians/3_-1.parquet   the Gaussians with centres in tile x = 3, y = -1; likewise triangles/, points/, beams/, and
+                             instances/: copies of assets
+    assets.parquet, assets/  the assets, if there are any (asset_files.py)
 
 `WorldFile` reads the first two alone; tiles are then read one by one or all at once.
 """
 
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import tomli_w
@@ -22,34 +24,47 @@ from hedgerow.base.atomic import atomic_folder
 from hedgerow.base.settings_file import read_toml
 from hedgerow.errors import FileError, InputError, one_line, shown
 from hedgerow.io.describe import bytes_of, count, extent_text, position_text, size_text
-from hedgerow.world.check import TABLES, check_table, no_rows
-from hedgerow.world.elements import Elements
+from hedgerow.world.assets import Asset
+from hedgerow.world.check import TABLES, check_table
+from hedgerow.world.elements import Elements, Instances
+from hedgerow.world.store.asset_files import ASSETS, LIST, part_paths, read_asset, read_asset_list, write_assets
 from hedgerow.world.store.encoded import decode, encode, require_whole
 from hedgerow.world.store.header import WorldHeader, typed
 from hedgerow.world.store.rows import from_arrow, stored_columns, to_arrow
+from hedgerow.world.store.settings import settings_from, settings_of
 from hedgerow.world.store.tile_file import read_tiles, tile_rows
 from hedgerow.world.store.tiles import TileList, list_tiles, tile_of
-from hedgerow.world.surface_noise import SurfaceNoise
 from hedgerow.world.world import WorldSize
 
-FORMAT = 2
-"""Raised by one when older readers would misread the folder. 1 had one label per triangle and Gaussian."""
+FORMAT = 3
+"""Raised by one when older readers would misread the folder. 1 had one label per triangle and Gaussian, 2 no assets,
+objects and classes."""
 _TOML, _TILES = "world.toml", "tiles.parquet"
-_LONGEST_CHOICE = 40  # of the names of laws and picks
 _SECTIONS = ("size", "tables")
-_NOISE = {"sigma0_m": float, "sigma_a_m": float, "max_incidence_rad": float, "sigma_per_m": float}
-_ADDED = {"sigma_per_m": 0.0}
-"""What older files lack, and what they meant without it."""
-_NOUNS = {"triangles": "triangle", "gaussians": "Gaussian", "points": "point", "beams": "remembered beam"}
+_NO_ASSETS = {"n": 0, "crc32": 0}
+_CLASSES_SINCE = 3
+_NOUNS = {
+    "triangles": "triangle",
+    "gaussians": "Gaussian",
+    "points": "point",
+    "beams": "remembered beam",
+    "instances": "instance",
+}
 
 
-def save_world(path: str | Path, header: WorldHeader, tables: Mapping[str, Elements], size: WorldSize) -> None:
-    """Write checked tables in tile order; see `LearnedWorld.save`."""
+def save_world(
+    path: str | Path,
+    header: WorldHeader,
+    tables: Mapping[str, Elements],
+    size: WorldSize,
+    assets: Sequence[Asset] = (),
+) -> None:
+    """Write checked tables in tile order, and assets; see `LearnedWorld.save`."""
     target = Path(path)
     if target.is_dir() and any(target.iterdir()) and not (target / _TOML).is_file():
         raise FileError(f"{path}: the folder holds other things, no {_TOML}; choose another name")
     tiles = list_tiles(tables, header.tile_m)
-    with atomic_folder(path, replaces=[_TOML, _TILES, *TABLES]) as folder:
+    with atomic_folder(path, replaces=[_TOML, _TILES, *TABLES, ASSETS, LIST]) as folder:
         crc32 = np.zeros(len(tiles), dtype=np.int64)
         begin = dict.fromkeys(TABLES, 0)
         for row in range(len(tiles)):
@@ -64,6 +79,8 @@ def save_world(path: str | Path, header: WorldHeader, tables: Mapping[str, Eleme
         said: dict[str, Any] = {"format": FORMAT, "hedgerow": hedgerow.__version__, "tiles_crc32": zlib.crc32(content)}
         said |= header.content()
         said["size"] = {"parameters": size.parameters, "bytes": size.bytes}
+        if assets:
+            said["assets"] = {"n": len(assets), "crc32": write_assets(folder, assets)}
         said["tables"] = {name: settings_of(table) | {"n": len(table)} for name, table in tables.items()}
         (folder / _TOML).write_text(tomli_w.dumps(said), encoding="utf-8", errors="replace")
 
@@ -96,13 +113,20 @@ class WorldFile:
             for name, number in counts.items():
                 if not 0 <= number < 2**63:
                     raise InputError(f"size.{name}", f"expected 0 to {2**63 - 1}, found {shown(number)}")
-            self.header = WorldHeader.from_content(content)
+            listed = typed("", {"assets": content.pop("assets", _NO_ASSETS)}, {"assets": dict})["assets"]
+            listed = typed("assets.", listed, {"n": int, "crc32": int})
+            older: dict[str, Any] = {"classes": {}} if self._format < _CLASSES_SINCE else {}
+            self.header = WorldHeader.from_content(older | content)
             self._empty = {name: settings_from(name, tables.pop(name)) for name in TABLES if name in tables}
             for name in tables:
                 raise InputError(f"tables.{shown(name)[1:-1]}", f"unknown table; expected {', '.join(TABLES)}")
         except InputError as error:
             raise FileError(f"{toml}: {error}") from error
-        self.tiles = read_tiles(self.path / _TILES, crc32)
+        self.tiles = read_tiles(self.path / _TILES, crc32, self._format)
+        self.assets = read_asset_list(self.path, listed["crc32"]) if listed["n"] else []
+        if len(self.assets) != listed["n"]:
+            found = f"says {listed['n']} assets, but {LIST} lists {len(self.assets)}"
+            raise FileError(f"{toml}: {found}; was one exchanged?")
         self.size = WorldSize(self._counted(), counts["parameters"], counts["bytes"])
         self._require_files()
         self._require_origin()
@@ -119,9 +143,10 @@ class WorldFile:
         return {name: found[name] for name in self._empty}
 
     def _require_files(self) -> None:
-        for row in range(len(self.tiles)):
-            if not (self.path / _tile_path(self.tiles, row)).is_file():
-                raise FileError(f"{self.path / _tile_path(self.tiles, row)}: missing; the world is incomplete")
+        tiles = [self.path / _tile_path(self.tiles, row) for row in range(len(self.tiles))]
+        for file in [*tiles, *(path for path, _ in part_paths(self.path, self.assets))]:
+            if not file.is_file():
+                raise FileError(f"{file}: missing; the world is incomplete")
 
     def _require_origin(self) -> None:
         """Refuse an origin from which float32 would blur the elements; it is the middle of them, to whole metres."""
@@ -139,6 +164,16 @@ class WorldFile:
         """
         for row in range(len(self.tiles)):
             require_whole(self.path / _tile_path(self.tiles, row), self.tiles.crc32[row])
+        for path, crc32 in part_paths(self.path, self.assets):
+            require_whole(path, crc32)
+
+    def read_asset(self, number: int) -> Asset:
+        """Read the elements of one asset.
+
+        Raises:
+            FileError: missing or damaged.
+        """
+        return read_asset(self.path, self.assets[number], self._format)
 
     def settings(self, name: str) -> Elements:
         """Return a table without elements that has the settings of the stored one."""
@@ -173,6 +208,7 @@ class WorldFile:
             table = check_table(type(empty)(**(empty.settings() | from_arrow(name, rows, self._format))))
         except InputError as error:
             raise FileError(f"{path}: {error}") from error
+        self._require_assets(path, table)
         inside = tile_of(table.centre_m(), self.header.tile_m) == [self.tiles.x[row], self.tiles.y[row]]
         if not inside.all():
             raise FileError(f"{path}: elements lie outside the tile; was tile_m in {_TOML} changed?")
@@ -181,6 +217,15 @@ class WorldFile:
         if ((low < self.tiles.low_m[row] - slack) | (high > self.tiles.high_m[row] + slack)).any():
             raise FileError(f"{path}: elements reach out of the box that {_TILES} gives for them; was one exchanged?")
         return table
+
+    def _require_assets(self, path: Path, table: Elements) -> None:
+        """Check that the copies in a tile are of assets that are there."""
+        if not isinstance(table, Instances):
+            return
+        sizes = np.array([asset.n_elements for asset in self.assets], dtype=np.int64)
+        known = table.asset < len(sizes)
+        if not known.all() or (table.n_each != sizes[table.asset]).any():
+            raise FileError(f"{path}: has copies of assets that {LIST} does not list so; was one exchanged?")
 
 
 def _tile_path(tiles: TileList, row: int) -> str:
@@ -207,36 +252,6 @@ def _read_toml(path: Path, toml: Path) -> dict[str, Any]:
         if name not in content:
             raise FileError(f"{toml}: {name}: missing")
     return content
-
-
-def settings_of(table: Elements) -> dict[str, Any]:
-    """Return the settings of a table (law, tau, noise and so on) as plain values."""
-    plain = {
-        name: asdict(value) if isinstance(value, SurfaceNoise) else value for name, value in table.settings().items()
-    }
-    return {name: float(value) if isinstance(value, int) else value for name, value in plain.items()}
-
-
-def settings_from(name: str, content: Any) -> tuple[Elements, int]:
-    """Return a table without elements that has these settings, and the number of elements that is told beside them.
-
-    Raises:
-        InputError: a setting is missing, unknown or wrong; names it.
-    """
-    where = f"tables.{name}"
-    if not isinstance(content, Mapping):
-        raise InputError(where, f"expected a section, found {shown(content)}")
-    columns: dict[str, Any] = dict(no_rows(name))
-    like = TABLES[name](**columns)
-    types: dict[str, type] = {each: type(value) for each, value in settings_of(like).items()}
-    entries = typed(f"{where}.", cast("Mapping[str, Any]", content), types | {"n": int})
-    n = entries.pop("n")
-    for each, value in entries.items():
-        if isinstance(value, str) and len(value) > _LONGEST_CHOICE:
-            raise InputError(f"{where}.{each}", f"there is no {shown(value)}")
-    if "noise" in entries:
-        entries["noise"] = SurfaceNoise(**typed(f"{where}.noise.", _ADDED | entries["noise"], _NOISE))
-    return check_table(TABLES[name](**columns, **entries)), n
 
 
 def describe_world(path: str | Path) -> dict[str, str]:

@@ -52,6 +52,8 @@ class WorldHeader:
     """Side of the tiles on the disk; elements are numbered tile by tile."""
     origin_m: Position = (0.0, 0.0, 0.0)
     """Where the engine's float32 frame sits in the map: near the middle of the elements."""
+    classes: dict[str, int] = field(default_factory=dict[str, int])
+    """Numbers of the classes that its labels are of, by name, as far as it knows them."""
 
     def __post_init__(self) -> None:
         """Check and convert every value."""
@@ -66,6 +68,10 @@ class WorldHeader:
             raise InputError("provenance.n_beams", f"expected 0 to {2**63 - 1}, found {found}")
         set_fields(self, {"min_range_m": low, "max_range_m": high, "tile_m": float(self.tile_m)})
         set_fields(self, {"parameters": plain("parameters", dict(self.parameters))})
+        for name, number in self.classes.items():
+            if type(number) is not int or not 0 <= number <= 65535:
+                raise InputError(f"classes.{one_line(name, _LONGEST)}", f"expected 0 to 65535, found {shown(number)}")
+        set_fields(self, {"classes": dict(self.classes)})
         for name in ("map_origin_m", "origin_m"):
             set_fields(self, {name: _position(name, getattr(self, name))})
 
@@ -98,6 +104,7 @@ _TYPES: dict[str, type] = {
     "provenance": dict,
     "tile_m": float,
     "origin_m": list,
+    "classes": dict,
     "sensor": str,
     "log": str,
     "n_beams": int,
@@ -127,7 +134,7 @@ def typed(where: str, content: Mapping[str, Any], types: Mapping[str, type]) -> 
     return entries
 
 
-_SAID = {str: "text", float: "a number", int: "a whole number", list: "a list", dict: "a section"}
+_SAID = {str: "text", bool: "true or false", float: "a number", int: "a whole number", list: "a list", dict: "a section"}
 
 
 def _position(name: str, value: Any) -> Position:

@@ -25,6 +25,8 @@ from hedgerow.world.labels import LabelCounts
 _LABELS, _COUNTS = "labels", "label_counts"
 _LISTS_SINCE = 2
 """World format that brought them; before, there was one label per element."""
+_OBJECTS_SINCE = 3
+"""World format that brought them."""
 _AXES = ("x", "y", "z")
 _FLAT: dict[str, dict[str, tuple[int, ...]]] = {
     "mean_m": {f"mean_{axis}_m": (i,) for i, axis in enumerate(_AXES)},
@@ -33,14 +35,17 @@ _FLAT: dict[str, dict[str, tuple[int, ...]]] = {
     "direction": {f"direction_{axis}": (i,) for i, axis in enumerate(_AXES)},
     "normal": {f"normal_{axis}": (i,) for i, axis in enumerate(_AXES)},
     "corners_m": {f"corner{k}_{axis}_m": (k, i) for k in range(3) for i, axis in enumerate(_AXES)},
+    "transform": {f"transform{i}{k}": (i, k) for i in range(3) for k in range(4)},
+    "low_m": {f"low_{axis}_m": (i,) for i, axis in enumerate(_AXES)},
+    "high_m": {f"high_{axis}_m": (i,) for i, axis in enumerate(_AXES)},
     "covariance_m2": {f"covariance_{_AXES[i]}{_AXES[k]}_m2": (i, k) for i in range(3) for k in range(i, 3)},
 }
 """Flat columns of each array of more than one number per row, and where each stands in a row."""
 
 
-def flat_types(name: str) -> dict[str, np.dtype[Any]]:
-    """Return the flat columns of a table, with their types."""
-    layout = LAYOUT[name].items()
+def flat_types(name: str, written_as: int = _OBJECTS_SINCE) -> dict[str, np.dtype[Any]]:
+    """Return the flat columns of a table in worlds of this format, with their types."""
+    layout = [row for row in LAYOUT[name].items() if written_as >= _OBJECTS_SINCE or row[0] != "object"]
     return {flat: dtype for column, (dtype, _) in layout for flat in _FLAT.get(column, {column: ()})}
 
 
@@ -65,7 +70,7 @@ def to_arrow(name: str, table: Elements) -> pa.Table:
 def stored_columns(name: str, written_as: int) -> list[str]:
     """Name all columns that a table has in worlds of this format."""
     histogram = ["label"] if written_as < _LISTS_SINCE else [_LABELS, _COUNTS]
-    return [*flat_types(name), *(histogram if name in HISTOGRAM else [])]
+    return [*flat_types(name, written_as), *(histogram if name in HISTOGRAM else [])]
 
 
 def from_arrow(name: str, rows: pa.Table, written_as: int) -> dict[str, Column]:
@@ -82,9 +87,12 @@ def from_arrow(name: str, rows: pa.Table, written_as: int) -> dict[str, Column]:
     columns: dict[str, Column] = {}
     if name in HISTOGRAM:
         columns[HISTOGRAM[name]] = _one_label_each(rows) if written_as < _LISTS_SINCE else _label_counts(rows)
-    for flat, dtype in flat_types(name).items():
+    for flat, dtype in flat_types(name, written_as).items():
         require_type(rows, flat, pa.from_numpy_dtype(dtype))
     for column, (dtype, shape) in LAYOUT[name].items():
+        if column == "object" and written_as < _OBJECTS_SINCE:
+            columns[column] = np.zeros(len(rows), dtype=dtype)
+            continue
         array = np.empty((len(rows), *shape), dtype=dtype)
         for flat, place in _FLAT.get(column, {column: ()}).items():
             array[(slice(None), *place)] = values = rows.column(flat).to_numpy()

@@ -18,7 +18,12 @@ from hedgerow.world.store.encoded import decode
 from hedgerow.world.store.rows import require_type
 from hedgerow.world.store.tiles import TileList
 
-_NUMBERS = {"table": pa.int32(), "x": pa.int64(), "y": pa.int64(), "n": pa.int64(), "crc32": pa.int64()}
+_NUMBERS = {
+    **{"table": pa.int32(), "x": pa.int64(), "y": pa.int64(), "n": pa.int64(), "elements": pa.int64()},
+    "crc32": pa.int64(),
+}
+_COPIES_SINCE = 3
+"""World format that brought `elements`; before, each row was one."""
 _CORNERS = {"low_m": "low_{}_m", "high_m": "high_{}_m"}
 _MAX_TILE = 2**53
 _MAX_ELEMENTS = 2**40
@@ -33,24 +38,25 @@ def tile_rows(tiles: TileList) -> pa.Table:
     return pa.table(columns)
 
 
-def read_tiles(path: Path, crc32: object) -> TileList:
-    """Read the list.
+def read_tiles(path: Path, crc32: object, written_as: int) -> TileList:
+    """Read the list of a world of this format.
 
     Raises:
         FileError: missing, damaged, or its rows are no list of tiles; names column and row.
     """
     corners = {name: [pattern.format(axis) for axis in "xyz"] for name, pattern in _CORNERS.items()}
-    rows = decode(path, crc32, [*_NUMBERS, *corners["low_m"], *corners["high_m"]])
+    numbers = {name: kind for name, kind in _NUMBERS.items() if written_as >= _COPIES_SINCE or name != "elements"}
+    rows = decode(path, crc32, [*numbers, *corners["low_m"], *corners["high_m"]])
     try:
         columns: dict[str, NDArray[Any]] = {}
-        for name, kind in _NUMBERS.items():
+        for name, kind in numbers.items():
             require_type(rows, name, kind)
             columns[name] = rows.column(name).to_numpy()
         for name, flats in corners.items():
             for flat in flats:
                 require_type(rows, flat, pa.float64())
             columns[name] = np.stack([rows.column(flat).to_numpy() for flat in flats], axis=1)
-        tiles = TileList(**columns)
+        tiles = TileList(**({"elements": columns["n"]} | columns))
         _require_values(tiles)
     except InputError as error:
         raise FileError(f"{path}: {error}") from error
@@ -63,6 +69,7 @@ def _require_values(tiles: TileList) -> None:
         ("x", -_MAX_TILE, _MAX_TILE),
         ("y", -_MAX_TILE, _MAX_TILE),
         ("n", 1, _MAX_ELEMENTS),
+        ("elements", 0, 2**53),
         ("crc32", 0, 2**32 - 1),
     ):
         column: NDArray[np.integer] = getattr(tiles, name)

@@ -26,7 +26,9 @@ class TileList(Table):
     """(K,) the tile reaches from x * tile_m to (x + 1) * tile_m."""
     y: NDArray[np.int64]
     n: NDArray[np.int64]
-    """(K,) number of elements."""
+    """(K,) number of rows."""
+    elements: NDArray[np.int64]
+    """(K,) number of elements: one for each row, but for copies of assets."""
     low_m: NDArray[np.float64]
     """(K, 3) corner of the box outside of which no ray meets them, map frame; elements may reach over their tile."""
     high_m: NDArray[np.float64]
@@ -36,7 +38,7 @@ class TileList(Table):
     @property
     def first(self) -> NDArray[np.int64]:
         """(K,) number of the first element of each tile in the world."""
-        return np.cumsum(self.n) - self.n
+        return np.cumsum(self.elements) - self.elements
 
     def name(self, row: int) -> str:
         """Name the table of a row."""
@@ -78,6 +80,7 @@ def _tiles_of(number: int, table: Elements, tile_m: float) -> TileList:
         x=tile[starts, 0],
         y=tile[starts, 1],
         n=np.diff(np.append(starts, len(table))),
+        elements=np.add.reduceat(table.n_elements(), starts),
         low_m=np.minimum.reduceat(low, starts),
         high_m=np.maximum.reduceat(high, starts),
         crc32=np.zeros(len(starts), dtype=np.int64),
@@ -86,4 +89,4 @@ def _tiles_of(number: int, table: Elements, tile_m: float) -> TileList:
 
 def _none() -> TileList:
     i = np.zeros(0, dtype=np.int64)
-    return TileList(i.astype(np.int32), i, i, i, np.zeros((0, 3)), np.zeros((0, 3)), i)
+    return TileList(i.astype(np.int32), i, i, i, i, np.zeros((0, 3)), np.zeros((0, 3)), i)
