@@ -27,6 +27,8 @@ MEAN_HEIGHTS_M = {
     "large-tree": 13.4,
 }
 """Tallavajhula 2018 Table 4.2."""
+_LINE_REACH_M = 1.0
+"""How far around a point a line is looked for, seen from above."""
 SHRUBS, TREES = PLANT_CLASSES[:4], PLANT_CLASSES[4:]
 
 
@@ -41,6 +43,10 @@ class ShapeSettings(Parameters):
     """Second eigenvalue, as a share of the largest, above which it is a surface and not a line."""
     other_share: Share = 0.5
     """Share of the points of an object on surfaces from which it is no plant."""
+    line_width_m: Positive = 0.12
+    """Standard deviation across a fence or guardrail, seen from above, below which it is no hedge [m]."""
+    line_share: Share = 0.7
+    """Share of an object's points on such lines from which it is no plant."""
     pole_width_m: Positive = 0.5
     """Widest pole [m]."""
     tree_foot: Share = 0.55
@@ -59,6 +65,29 @@ def thin_surfaces(points_m: Array, settings: ShapeSettings) -> NDArray[np.bool_]
     total = spread.sum(axis=1)
     thin = spread[:, 0] < settings.surface_thickness * total
     return (n >= 8) & thin & (spread[:, 1] > settings.surface_flatness * spread[:, 2])
+
+
+def thin_lines(points_m: Array, side_m: float, settings: ShapeSettings) -> NDArray[np.bool_]:
+    """Tell which points lie on a thin line, seen from above: fences and guardrails, straight or in a bend.
+
+    Args:
+        points_m: (N, 3) map frame.
+        side_m: points nearer than this count once, so that what is high does not count more.
+        settings: how thin.
+    """
+    if not len(points_m):
+        return np.zeros(0, dtype=np.bool_)
+    index = np.floor(points_m[:, :2] / side_m).astype(np.int64)
+    index -= index.min(axis=0)
+    _, first, column = np.unique(
+        index[:, 0] * (int(index[:, 1].max()) + 1) + index[:, 1], return_index=True, return_inverse=True
+    )
+    flat_m = points_m[first].copy()
+    flat_m[:, 2] = 0.0
+    spread, n = local_spectra(flat_m, _LINE_REACH_M)
+    # The least eigenvalue is that of the height, which is none; the others are across and along.
+    thin = (spread[:, 1] < settings.line_width_m**2) & (spread[:, 2] > 0.35**2) & (n >= 5)
+    return thin[column.reshape(-1)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,8 +138,9 @@ def classify(shapes: Shapes, has_stem: NDArray[np.bool_], settings: ShapeSetting
     # A crown without a foot in sight hangs above what hides it.
     hangs = (shapes.base_m > 0.35 * high) & (high > 1.2 * settings.tree_from_m)
     is_tree = on_stem | hangs | (narrow & (high > 1.4 * settings.tree_from_m)) | (high > settings.shrub_to_m)
-    widest = np.fmax(shapes.foot_m, shapes.crown_m)
-    is_pole = (widest < settings.pole_width_m) & (high > 1.0)
+    # Grass around its foot does not make a post wider.
+    thin = (shapes.crown_m < settings.pole_width_m) & (high > 4 * shapes.crown_m) & (high > 1.0)
+    is_pole = thin & ~(shapes.foot_m > 3 * settings.pole_width_m)
     is_other = (shapes.surface > settings.other_share) | is_pole
     found = np.where(is_tree, by_height(high, TREES), by_height(high, SHRUBS))
     return np.where(is_other, OTHER_CLASS, found)

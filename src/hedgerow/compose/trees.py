@@ -42,6 +42,12 @@ class TreeSettings(Parameters):
     """That share of the height."""
     crown_share: NotNegative = 0.3
     """A top within this share of its height from a stem belongs to it; at least 1 m."""
+    saddle: Share = 0.75
+    """Height of the saddle between two tops, as a share of the lower one, above which they are one crown."""
+    bump_height: Share = 0.6
+    """The lower of them is no lower than this share of the other: what is lower is another plant."""
+    bump_share: NotNegative = 0.45
+    """Two tops of one crown are no farther apart than this share of the height; at least 1 m."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -216,5 +222,37 @@ def part_at_stems(
     seed_cell = np.concatenate([stem_cell[crowned], top_cell[tops]])
     seed = np.concatenate([stems.stem[crowned], owner])
     part = cells.nearest_seed(*_with_every_group(cells, height_m, seed_cell, seed, n_stems + len(tops)))
+    part = _without_bumps(cells, part, height_m, middle_m, n_stems, settings)
     numbers, of_cell = np.unique(part, return_inverse=True)
     return Parts(of_cell.reshape(-1).astype(np.int64), (numbers >= 0) & (numbers < n_stems))
+
+
+def _without_bumps(
+    cells: LinkedCells, part: Rows, height_m: Array, middle_m: Array, n_stems: int, settings: TreeSettings
+) -> Rows:
+    """Give a part without a stem to the neighbour from which only a shallow saddle parts it: both are one crown."""
+    n = int(part.max()) + 1
+    order = np.lexsort((height_m, part))
+    highest = order[np.append(np.flatnonzero(np.diff(part[order])), len(order) - 1)]
+    top_m, top_xy = np.full(n, -np.inf), np.zeros((n, 2))
+    top_m[part[highest]], top_xy[part[highest]] = height_m[highest], middle_m[highest, :2]
+    # A part may only go to one that ranks before it: with a stem, or higher.
+    rank = np.empty(n, dtype=np.int64)
+    rank[np.lexsort((-top_m, np.arange(n) >= n_stems))] = np.arange(n)
+    link = cells.link[part[cells.link[:, 0]] != part[cells.link[:, 1]]]
+    if not len(link):
+        return part
+    a, b = part[link[:, 0]], part[link[:, 1]]
+    lower, upper = np.where(rank[a] > rank[b], a, b), np.where(rank[a] > rank[b], b, a)
+    saddle_m = np.minimum(height_m[link[:, 0]], height_m[link[:, 1]])
+    least_m = np.minimum(top_m[lower], top_m[upper])
+    apart_m = np.linalg.norm(top_xy[lower] - top_xy[upper], axis=1)
+    one = (lower >= n_stems) & (saddle_m > settings.saddle * least_m)
+    one &= least_m > settings.bump_height * np.maximum(top_m[lower], top_m[upper])
+    one &= apart_m < np.maximum(1.0, settings.bump_share * np.maximum(top_m[lower], top_m[upper]))
+    best = np.flatnonzero(one)[np.argsort(saddle_m[one], kind="stable")]
+    goes_to = np.arange(n)
+    goes_to[lower[best]] = upper[best]  # the last one, over the highest saddle, stays
+    while (goes_to[goes_to] != goes_to).any():
+        goes_to = goes_to[goes_to]
+    return goes_to[part]

@@ -24,6 +24,7 @@ from hedgerow.compose.shape_classes import (
     classify,
     measure,
     quantile_by,
+    thin_lines,
     thin_surfaces,
 )
 from hedgerow.compose.trees import TreeSettings, find_stems, part_at_stems
@@ -168,7 +169,11 @@ def _plants(
     class_name = classify(shapes, parts.has_stem, settings.shapes)
     joined, class_name, is_patch = _joined_shrubs(cells, parts.of_cell, class_name, shapes, middle, settings)
     part[rows] = joined[of_point]
-    return part, class_name, is_patch
+    n_parts = len(class_name)
+    on_line = np.bincount(part[rows], thin_lines(points_m, settings.voxel_m, settings.shapes), minlength=n_parts)
+    is_line = on_line > settings.shapes.line_share * np.bincount(part[rows], minlength=n_parts)
+    is_line &= _lengths(part[rows], n_parts, points_m) > 2.0
+    return part, np.where(is_line, OTHER_CLASS, class_name), is_patch & ~is_line
 
 
 def _joined_shrubs(

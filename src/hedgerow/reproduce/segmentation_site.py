@@ -125,8 +125,11 @@ def _add_others(site: KnownSite, look: Appearance, owner: list[NDArray[np.int64]
 def _place_plants(site: KnownSite, look: Appearance, owner: list[NDArray[np.int64]], rng: np.random.Generator) -> None:
     feet = _feet(rng)
     for name, (kind, values) in KINDS.items():
-        variants = [look.make_scene(PLANTS[kind].grow(seed, detail=_DETAIL, **values)) for seed in (1, 2)]
+        grown = [PLANTS[kind].grow(seed, detail=_DETAIL, **values) for seed in (1, 2)]
+        variants = [look.make_scene(parts) for parts in grown]
         hedges = [_hedge(*hedge[1:], rng) for hedge in _HEDGES if hedge[0] == name]
+        # A plant grows a little lower than it is told to; scaled, it has the height of its class.
+        low = [values["height_m"] / max(part.mesh.vertices_m[:, 2].max() for part in parts) for parts in grown]
         for k, scene in enumerate(variants):
             xy = feet[name][k::2]
             number = np.arange(len(xy)) + len(site.class_name)
@@ -137,7 +140,7 @@ def _place_plants(site: KnownSite, look: Appearance, owner: list[NDArray[np.int6
                 shared = site.class_name.index(f"{name} patch") if k else len(site.class_name)
                 site.class_name += [] if k else [f"{name} patch"]
                 number = np.append(number, np.full(len(hedge[k::2]), shared))
-            site.scene.place(scene, _transforms(xy, site.terrain, rng))
+            site.scene.place(scene, _transforms(xy, site.terrain, rng, low[k]))
             owner.append(np.repeat(number, scene.n_elements))
 
 
@@ -188,9 +191,9 @@ def _place_grass(site: KnownSite, look: Appearance, owner: list[NDArray[np.int64
     owner.append(np.full(len(xy) * scene.n_elements, -1))
 
 
-def _transforms(xy_m: Array, terrain: Terrain, rng: np.random.Generator) -> Array:
+def _transforms(xy_m: Array, terrain: Terrain, rng: np.random.Generator, factor: float = 1.0) -> Array:
     n = len(xy_m)
-    yaw, scale = rng.uniform(0, 2 * np.pi, n), rng.uniform(0.9, 1.1, n)
+    yaw, scale = rng.uniform(0, 2 * np.pi, n), factor * rng.uniform(0.9, 1.1, n)
     places = np.tile(np.eye(4), (n, 1, 1))
     places[:, 0, 0], places[:, 1, 1] = np.cos(yaw), np.cos(yaw)
     places[:, 0, 1], places[:, 1, 0] = -np.sin(yaw), np.sin(yaw)
