@@ -46,7 +46,7 @@ def segment(
     import math
 
     from hedgerow.base.progress import step_bar
-    from hedgerow.compose.annotation import write_annotation
+    from hedgerow.scenes.annotation import write_annotation
     from hedgerow.compose.segment_file import save_segmentation
     from hedgerow.compose.segment_picture import draw_segmentation
     from hedgerow.compose.segmentation import SegmentSettings
@@ -84,7 +84,7 @@ def segment(
 
 def _tell(found: "Segmentation", took_s: float) -> None:
     """Print the objects by class."""
-    from hedgerow.compose.annotation import CLASSES
+    from hedgerow.scenes.annotation import CLASSES
 
     rows: list[tuple[str, ...]] = []
     for name in CLASSES:

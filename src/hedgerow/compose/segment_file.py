@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hedgerow import __version__
 from hedgerow.base.atomic import atomic_file
-from hedgerow.compose.annotation import CLASSES, from_wkt, to_wkt
+from hedgerow.scenes.annotation import CLASSES, from_wkt, to_wkt
 from hedgerow.compose.segmentation import Segmentation, SegmentedObject, checksum_of
 from hedgerow.compose.voxel_objects import SegmentSettings
 from hedgerow.errors import FileError

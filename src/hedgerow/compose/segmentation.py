@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow.base.arrays import Array
 from hedgerow.base.labels import LABELS
 from hedgerow.base.progress import StepProgress
-from hedgerow.compose.annotation import CLASSES, OTHER_CLASS, PLANT_CLASSES, Annotation, label_of
+from hedgerow.scenes.annotation import CLASSES, OTHER_CLASS, PLANT_CLASSES, Annotation, label_of
 from hedgerow.compose.boxes import fit_frame, outline
 from hedgerow.compose.voxel_objects import SegmentSettings, find_objects
 from hedgerow.errors import InputError

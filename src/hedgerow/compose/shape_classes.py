@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hedgerow.base.arrays import Array
 from hedgerow.base.parameters import Parameters, Positive, Share
-from hedgerow.compose.annotation import OTHER_CLASS, PLANT_CLASSES
+from hedgerow.scenes.annotation import OTHER_CLASS, PLANT_CLASSES
 from hedgerow.models.steps.normals import local_spectra
 
 MEAN_HEIGHTS_M = {

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hedgerow.base.arrays import Array
 from hedgerow.base.parameters import Parameters, Positive
-from hedgerow.compose.annotation import OTHER_CLASS
+from hedgerow.scenes.annotation import OTHER_CLASS
 from hedgerow.compose.clusters import LinkedCells
 from hedgerow.compose.shape_classes import (
     SHRUBS,

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.base.arrays import Array
-from hedgerow.compose.annotation import CLASSES, OTHER_CLASS
+from hedgerow.scenes.annotation import CLASSES, OTHER_CLASS
 from hedgerow.compose.segment_picture import draw_segmentation
 from hedgerow.compose.segmentation import RETURNS, Segmentation, segment
 from hedgerow.errors import FileError

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hedgerow.base.arrays import Array
 from hedgerow.base.labels import LABELS
-from hedgerow.compose.annotation import OTHER_CLASS
+from hedgerow.scenes.annotation import OTHER_CLASS
 from hedgerow.frames import Pose, Trajectory
 from hedgerow.log import Log
 from hedgerow.pulse.receiver import BeamSettings
