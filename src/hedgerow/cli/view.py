@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from hedgerow.view.web.colours import Quantity
     from hedgerow.view.web.frame import Choice
+    from hedgerow.view.web.segment_viewer import SegmentViewer
+    from hedgerow.view.web.server import WebServer
     from hedgerow.view.web.session import Session
 
 
@@ -36,6 +38,7 @@ def view(
     points: int = 2_000_000,
     points_moving: int = 250_000,
     side_by_side: Flag = False,
+    segments: Path | None = None,
     pulses: PulseOptions = NOMINAL,
     seed: Seed = 0,
     settings: Settings = None,
@@ -66,6 +69,9 @@ def view(
         draw at most so many of them while the camera moves, 0 for all
     side_by_side
         start with the clouds beside each other
+    segments
+        show one log or world parted into the objects of this file (hedgerow segment writes it), to be mended by hand:
+        classes, parts of a cloud, joined objects; saved to the same file
     settings
         set a parameter of the reader, where the logs do not say themselves: static=true, trajectory=poses.tum,
         scanner_m=[0,0,2]; may be repeated; hedgerow convert --formats lists them
@@ -80,17 +86,21 @@ def view(
     quantity, options = _checked(choice, colour), parse_settings(settings)
     beam, aim = pulses.beam_settings(), pulses.aim(seed)
     _require_dual(paths, pulses)
+    _require_one(paths, segments)
     token = token or token_of_environment()
     # A taken port is told before anything slow.
     server = WebServer(host, port, token=token, allow_origins=allow_origin or (), say=out.print)
     try:
-        with step_bar() as progress:
-            session = open_session(paths, seed, progress, options, settings=beam, aim=aim)
-        choice.quantity = quantity or ("layer" if session.comparable else "height")
-        choice.position = 0 if sweep is None else _position(session, sweep)
-        from hedgerow.view.web.viewer import Viewer
+        if segments is not None:
+            viewer = _segment_viewer(server, paths[0], segments, points)
+        else:
+            with step_bar() as progress:
+                session = open_session(paths, seed, progress, options, settings=beam, aim=aim)
+            choice.quantity = quantity or ("layer" if session.comparable else "height")
+            choice.position = 0 if sweep is None else _position(session, sweep)
+            from hedgerow.view.web.viewer import Viewer
 
-        viewer = Viewer(server.viser, session, choice)
+            viewer = Viewer(server.viser, session, choice)
         with _ended_by_ctrl_c(viewer.stop):
             out.print(f"open {server.url} in a browser; Ctrl-C ends")
             viewer.run()
@@ -140,6 +150,25 @@ def _require_dual(paths: list[Path], pulses: PulseOptions) -> None:
     scenes = [path for path in paths if pulses.dual and kind_of(path) == "scene"]
     for path in scenes:
         pulses.require_dual(open_place(path, "view").sensor(None))
+
+
+def _require_one(paths: list[Path], segments: Path | None) -> None:
+    """Raise InputError if segments are to be shown with anything but the one log or world that they belong to."""
+    from hedgerow.errors import InputError
+    from hedgerow.inputs import require_kind
+
+    if segments is None:
+        return
+    if len(paths) != 1:
+        raise InputError("--segments", f"expected the one log or world that they belong to, found {len(paths)} paths")
+    require_kind(paths[0], ("log", "learned world"), "view --segments")
+
+
+def _segment_viewer(server: "WebServer", path: Path, segments: Path, limit: int) -> "SegmentViewer":
+    from hedgerow.view.web.segment_viewer import SegmentViewer
+    from hedgerow.view.web.segments import open_edit
+
+    return SegmentViewer(server.viser, open_edit(path, segments, limit))
 
 
 def _position(session: "Session", sweep: int) -> int:
