@@ -9,10 +9,10 @@ match does not spoil the next. Position error and angle error are objectives of 
 The parameters of Tallavajhula 2018 are those of a wrapper around another library: most iterations, correspondence
 distance, RANSAC iterations and threshold, least change of the pose, least change of the objective, voxel size.
 small_gicp has neither RANSAC nor the least change of the objective, so it is called one iteration at a time, and the
-change of its error is looked at between the calls. RANSAC stands around that: each try matches half of the points, and
-the pose that brings most of all points near the other sweep wins; the points that it brings near are matched once more.
-The paper says no more about it than that it is an outer loop. small_gicp parts the least change of the pose into
-translation and rotation.
+change of its error is looked at between the calls. RANSAC stands around that: each try matches half of the points, at
+most 4,000, and the pose that brings most of all points near the other sweep wins; the points that it brings near are
+matched once more. The paper says no more about it than that it is an outer loop. small_gicp parts the least change of
+the pose into translation and rotation.
 
 small_gicp runs on one thread: on two its answers differ from run to run.
 """
@@ -41,7 +41,7 @@ KINDS = ("ICP", "PLANE_ICP", "GICP", "VGICP")
 FEWEST_POINTS = 20
 """A sweep with fewer points after thinning cannot be matched; neither can one with fewer pairs of points."""
 _NEIGHBOURS = 10  # of a point, for its normal and covariance; small_gicp's own number
-_SAMPLE_SHARE = 0.5  # of the points, in a try of RANSAC
+_SAMPLE_SHARE, _SAMPLE_MOST = 0.5, 4000  # of the points, in a try of RANSAC; that many tell a motion
 _THREADS = 1  # two give other answers from run to run
 _STEP_RAD, _STEP_M = 0.0, 0.0  # of small_gicp itself: whether it has converged is for us to say
 
@@ -52,12 +52,12 @@ def _space() -> Space:
     return Space.of(
         iterations=whole(1, 50, 30, "most iterations of a match"),
         distance_m=log_number(0.3, 5.0, 2.0, "pairs of points farther apart are left out"),
-        ransac_iterations=whole(0, 4, 0, "tries of RANSAC, each a match of half of the points; 0 is none"),
+        ransac_iterations=whole(0, 4, 0, "tries of RANSAC, each a match of some of the points; 0 is none"),
         ransac_m=log_number(0.05, 1.0, 0.3, "a point that a try brings nearer than this agrees with it"),
         step_m=log_number(1e-4, 0.3, 1e-3, "least translation of an iteration; smaller ends the match"),
         step_rad=log_number(1e-5, 0.03, 1e-3, "least rotation of an iteration; smaller ends the match"),
         change=log_number(1e-7, 0.1, 1e-6, "least share by which an iteration changes the error; less ends the match"),
-        voxel_m=log_number(0.1, 3.0, 0.4, "side of the voxels that sweeps are thinned with"),
+        voxel_m=log_number(0.15, 3.0, 0.4, "side of the voxels that sweeps are thinned with"),
         kind=choice(*KINDS, default="GICP", meaning="kind of registration"),
         resolution_m=log_number(0.3, 3.0, 1.0, "side of the voxels of VGICP's map; the other kinds have none"),
     )
@@ -228,7 +228,7 @@ def _most_agreed(
 ) -> tuple[Points, NDArray[np.bool_]]:
     """Match samples of the points; return the pose that brings most of all points near, and which it does."""
     best, near = np.eye(4), target.earlier.nearest_m(later.points_m) < near_m
-    size = max(FEWEST_POINTS, int(_SAMPLE_SHARE * len(later.points_m)))
+    size = min(max(FEWEST_POINTS, int(_SAMPLE_SHARE * len(later.points_m))), _SAMPLE_MOST)
     for each in range(tries):
         rows = np.sort(np.random.default_rng([seed, each]).permutation(len(later.points_m))[:size])
         try:
