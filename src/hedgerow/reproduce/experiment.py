@@ -75,6 +75,9 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     ),
     "off-path": Experiment("off_path", "worlds compared 0.5 to 4 m beside the path that they were learned from"),
     "budget": Experiment("budget", "likelihood and distance by the number of elements of refined worlds"),
+    "coarser": Experiment(
+        "coarser", "Tallavajhula 2018 §5.2.2: a knob for fidelity; error against speed with ever fewer elements"
+    ),
     "voxel-size": Experiment("voxel_size", "Browning 2012 Fig. 22 and §6.5: distance by the size of the elements"),
     "mesh-size": Experiment("mesh_size", "Browning 2012 §6.2.6: meshes with shared corners, and simplified"),
     "grass-ranges": Experiment("grass_ranges", "Goodin 2018 Fig. 5: ranges in cylinder grass, beside two closed forms"),
