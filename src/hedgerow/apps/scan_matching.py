@@ -51,7 +51,7 @@ Points = NDArray[np.float64]
 def _space() -> Space:
     return Space.of(
         iterations=whole(1, 50, 30, "most iterations of a match"),
-        distance_m=log_number(0.3, 5.0, 2.0, "pairs of points farther apart are left out"),
+        distance_m=log_number(0.5, 5.0, 2.0, "pairs of points farther apart are left out"),
         ransac_iterations=whole(0, 4, 0, "tries of RANSAC, each a match of some of the points; 0 is none"),
         ransac_m=log_number(0.05, 1.0, 0.3, "a point that a try brings nearer than this agrees with it"),
         step_m=log_number(1e-4, 0.3, 1e-3, "least translation of an iteration; smaller ends the match"),
