@@ -46,13 +46,13 @@ def segment(
     import math
 
     from hedgerow.base.progress import step_bar
-    from hedgerow.scenes.annotation import write_annotation
     from hedgerow.compose.segment_file import save_segmentation
     from hedgerow.compose.segment_picture import draw_segmentation
     from hedgerow.compose.segmentation import SegmentSettings
     from hedgerow.compose.segmentation import segment as part
     from hedgerow.errors import FileError
     from hedgerow.inputs import require_kind
+    from hedgerow.scenes.annotation import write_annotation
     from hedgerow.scenes.point_source import open_points
 
     require_places(output, annotation, picture)

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from hedgerow import __version__
 from hedgerow.base.atomic import atomic_file
-from hedgerow.scenes.annotation import CLASSES, from_wkt, to_wkt
 from hedgerow.compose.segmentation import Segmentation, SegmentedObject, checksum_of
 from hedgerow.compose.voxel_objects import SegmentSettings
 from hedgerow.errors import FileError
 from hedgerow.io.source import translate_errors
+from hedgerow.scenes.annotation import CLASSES, from_wkt, to_wkt
 from hedgerow.scenes.ground_fit import Ground
 
 if TYPE_CHECKING:

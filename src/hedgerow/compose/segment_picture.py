@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from hedgerow.base.arrays import Array
 from hedgerow.base.figure import new_figure, save_figure
-from hedgerow.scenes.annotation import CLASSES
 from hedgerow.compose.segmentation import RETURNS, Segmentation
+from hedgerow.scenes.annotation import CLASSES
 from hedgerow.scenes.point_source import element_places, log_points
 from hedgerow.world.learned import LearnedWorld
 

@@ -24,11 +24,11 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow.base.arrays import Array
 from hedgerow.base.labels import LABELS
 from hedgerow.base.progress import StepProgress
-from hedgerow.scenes.annotation import CLASSES, OTHER_CLASS, PLANT_CLASSES, Annotation, label_of
 from hedgerow.compose.boxes import fit_frame, outline
 from hedgerow.compose.voxel_objects import SegmentSettings, find_objects
 from hedgerow.errors import InputError
 from hedgerow.log import Log
+from hedgerow.scenes.annotation import CLASSES, OTHER_CLASS, PLANT_CLASSES, Annotation, label_of
 from hedgerow.scenes.ground_fit import Ground, fit_ground
 from hedgerow.scenes.point_grid import GROUND, GridTable, PointGrid, find, label_groups
 from hedgerow.scenes.point_source import (

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from hedgerow.base.arrays import Array
 from hedgerow.base.parameters import Parameters, Positive, Share
-from hedgerow.scenes.annotation import OTHER_CLASS, PLANT_CLASSES
 from hedgerow.models.steps.normals import local_spectra
+from hedgerow.scenes.annotation import OTHER_CLASS, PLANT_CLASSES
 
 MEAN_HEIGHTS_M = {
     "low-shrub": 1.1,
@@ -27,7 +27,7 @@ MEAN_HEIGHTS_M = {
     "large-tree": 13.4,
 }
 """Tallavajhula 2018 Table 4.2."""
-_LINE_REACH_M = 1.0
+_LINE_REACH_M = 0.7
 """How far around a point a line is looked for, seen from above."""
 SHRUBS, TREES = PLANT_CLASSES[:4], PLANT_CLASSES[4:]
 
@@ -43,10 +43,10 @@ class ShapeSettings(Parameters):
     """Second eigenvalue, as a share of the largest, above which it is a surface and not a line."""
     other_share: Share = 0.5
     """Share of the points of an object on surfaces from which it is no plant."""
-    line_width_m: Positive = 0.12
+    line_width_m: Positive = 0.16
     """Standard deviation across a fence or guardrail, seen from above, below which it is no hedge [m]."""
-    line_share: Share = 0.7
-    """Share of an object's points on such lines from which it is no plant."""
+    line_length_m: Positive = 5.0
+    """Shortest of them [m]."""
     pole_width_m: Positive = 0.5
     """Widest pole [m]."""
     tree_foot: Share = 0.55
@@ -86,7 +86,7 @@ def thin_lines(points_m: Array, side_m: float, settings: ShapeSettings) -> NDArr
     flat_m[:, 2] = 0.0
     spread, n = local_spectra(flat_m, _LINE_REACH_M)
     # The least eigenvalue is that of the height, which is none; the others are across and along.
-    thin = (spread[:, 1] < settings.line_width_m**2) & (spread[:, 2] > 0.35**2) & (n >= 5)
+    thin = (spread[:, 1] < settings.line_width_m**2) & (spread[:, 2] > 0.25**2) & (n >= 5)
     return thin[column.reshape(-1)]
 
 

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from hedgerow.base.arrays import Array
 from hedgerow.base.parameters import Parameters, Positive
-from hedgerow.scenes.annotation import OTHER_CLASS
 from hedgerow.compose.clusters import LinkedCells
 from hedgerow.compose.shape_classes import (
     SHRUBS,
@@ -28,6 +27,7 @@ from hedgerow.compose.shape_classes import (
     thin_surfaces,
 )
 from hedgerow.compose.trees import TreeSettings, find_stems, part_at_stems
+from hedgerow.scenes.annotation import OTHER_CLASS
 from hedgerow.scenes.ground_fit import Ground, GroundSettings
 from hedgerow.scenes.point_grid import GROUND, OTHER, PLANT, GridTable, find, step
 
@@ -122,21 +122,24 @@ def said_by_labels(voxels: GridTable) -> NDArray[np.int64]:
 def _surfaces(
     points_m: Array, said: NDArray[np.int64], origin_m: Array, settings: SegmentSettings
 ) -> tuple[NDArray[np.bool_], Rows]:
-    """Return (N,) which points lie on thin surfaces, and the wall or vehicle that each belongs to, -1 for none."""
+    """Return (N,) which points lie on thin surfaces, and the wall, fence or vehicle that each belongs to, -1: none."""
     surface = (thin_surfaces(points_m, settings.shapes) & (said != PLANT)) | (said == OTHER)
+    line = thin_lines(points_m, settings.voxel_m, settings.shapes) & (said != PLANT)
     wall = np.full(len(points_m), -1, dtype=np.int64)
-    rows = np.flatnonzero(surface)
+    rows = np.flatnonzero(surface | line)
     if not len(rows):
         return surface, wall
     cells, cell = LinkedCells.of(points_m[rows], origin_m, settings.link_m, settings.link_m)
     n, group = cells.components()
     group = group[cell]
-    low, high = np.full((n, 2), np.inf), np.full((n, 2), -np.inf)
-    np.minimum.at(low, group, points_m[rows, :2])
-    np.maximum.at(high, group, points_m[rows, :2])
-    wide = np.linalg.norm(high - low, axis=1) > 2 * settings.shapes.pole_width_m
+    size = np.bincount(group, minlength=n)
+    length_m = _lengths(group, n, points_m[rows])
+    on_surface = np.bincount(group, surface[rows], minlength=n)
     labelled = np.bincount(group, said[rows] == OTHER, minlength=n) > 0
-    large = (wide & (np.bincount(group, minlength=n) >= 2 * settings.min_voxels)) | labelled
+    # A wall or vehicle is a surface wider than a stem; a fence or guardrail is a long line.
+    wide = (on_surface > 0.5 * size) & (length_m > 2 * settings.shapes.pole_width_m)
+    large = (wide | (length_m > settings.shapes.line_length_m)) & (size >= 2 * settings.min_voxels)
+    large |= labelled
     number = np.where(large, np.cumsum(large) - 1, -1)
     wall[rows] = number[group]
     return surface, wall
@@ -169,11 +172,7 @@ def _plants(
     class_name = classify(shapes, parts.has_stem, settings.shapes)
     joined, class_name, is_patch = _joined_shrubs(cells, parts.of_cell, class_name, shapes, middle, settings)
     part[rows] = joined[of_point]
-    n_parts = len(class_name)
-    on_line = np.bincount(part[rows], thin_lines(points_m, settings.voxel_m, settings.shapes), minlength=n_parts)
-    is_line = on_line > settings.shapes.line_share * np.bincount(part[rows], minlength=n_parts)
-    is_line &= _lengths(part[rows], n_parts, points_m) > 2.0
-    return part, np.where(is_line, OTHER_CLASS, class_name), is_patch & ~is_line
+    return part, class_name, is_patch
 
 
 def _joined_shrubs(

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.base.arrays import Array
-from hedgerow.scenes.annotation import CLASSES, OTHER_CLASS
 from hedgerow.compose.segment_picture import draw_segmentation
 from hedgerow.compose.segmentation import RETURNS, Segmentation, segment
 from hedgerow.errors import FileError
@@ -28,6 +27,7 @@ from hedgerow.log import Log
 from hedgerow.reproduce.experiment import Outcome, Print
 from hedgerow.reproduce.segmentation_site import build_site, record
 from hedgerow.reproduce.tables import markdown_table
+from hedgerow.scenes.annotation import CLASSES, OTHER_CLASS
 
 N_SWEEPS = 60
 LEAST_RETURNS = 200

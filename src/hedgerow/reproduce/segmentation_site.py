@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from hedgerow.base.arrays import Array
 from hedgerow.base.labels import LABELS
-from hedgerow.scenes.annotation import OTHER_CLASS
 from hedgerow.frames import Pose, Trajectory
 from hedgerow.log import Log
 from hedgerow.pulse.receiver import BeamSettings
 from hedgerow.reproduce.recording import NOISE_M, record_drive
+from hedgerow.scenes.annotation import OTHER_CLASS
 from hedgerow.scenes.file.placeables import Appearance
 from hedgerow.scenes.materials import materials
 from hedgerow.scenes.mesh import Mesh, MeshPart, box, cylinder
