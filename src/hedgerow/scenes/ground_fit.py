@@ -289,7 +289,6 @@ class _Field:
     def refine(self, points_m: Array, radius_m: float, rounds: int) -> None:
         """Fit one layer to what the others leave, weighing down what lies above."""
         from scipy import sparse
-        from scipy.sparse.linalg import cg
 
         rows = self._rows(points_m, radius_m)
         rest_m = points_m[:, 2] - self.at(points_m)
@@ -303,8 +302,7 @@ class _Field:
             seen = diagonal > 0
             damping = self._settings.regularisation * float(diagonal[seen].mean()) if seen.any() else 1.0
             matrix = matrix + sparse.diags(np.full(had.size, damping))
-            scale = sparse.diags(1 / (diagonal + damping))
-            change, _ = cg(matrix, weighted.T @ rest_m, x0=change, rtol=1e-3, maxiter=60, M=scale)
+            change = _solved(matrix, weighted.T @ rest_m, change, 1 / (diagonal + damping))
         self._layers[radius_m] = had + change.reshape(had.shape)
 
     def _shape(self, radius_m: float) -> tuple[int, int]:
@@ -341,6 +339,26 @@ class _Field:
         off = place[:, None] - index
         edge = np.exp(-0.5 * 2.5**2)
         return index, np.maximum(np.exp(-0.5 * off**2) - edge, 0.0)
+
+
+def _solved(matrix: Any, wanted: Array, start: Array, scale: Array, rounds: int = 60, accuracy: float = 1e-3) -> Array:
+    """Solve by conjugate gradients. By hand: those of SciPy add up in BLAS, in an order that hangs on its threads."""
+    x = start.copy()
+    rest = wanted - matrix @ x
+    along = scale * rest
+    energy = float((rest * along).sum())
+    enough = accuracy**2 * float((wanted * wanted).sum())
+    for _ in range(rounds):
+        if float((rest * rest).sum()) <= enough:
+            break
+        ahead: Array = matrix @ along
+        step_length = energy / float((along * ahead).sum())
+        x += step_length * along
+        rest -= step_length * ahead
+        scaled = scale * rest
+        before, energy = energy, float((rest * scaled).sum())
+        along = scaled + energy / before * along
+    return x
 
 
 def _weights(off_m: Array, radius_m: float) -> Array:
