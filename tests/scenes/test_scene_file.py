@@ -71,7 +71,7 @@ def refusal(tmp_path, old, new, build=False) -> str:
         (
             'what = "crate"',
             'what = "crates"',
-            ", line 54: objects.crates.what: there is no plant, mesh, shape or world",
+            ", line 54: objects.crates.what: there is no plant, mesh, shape, world or primitive",
         ),
         (
             "step_m = [2, 0]",

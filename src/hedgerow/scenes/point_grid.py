@@ -3,7 +3,8 @@
 
 Ten million points of a drive lie in about a million voxels. What stands in a cell is its number of points, their mean,
 the highest of them, and how many are labelled as ground, as plants and as something else. Cells come out sorted by x,
-then y, then z, so those of one column lie side by side.
+then y, then z, so those of one column lie side by side. Sums are whole numbers of micrometres, so that they add up
+alike however the points are cut into chunks.
 """
 
 from collections.abc import Sequence
@@ -18,6 +19,8 @@ from hedgerow.errors import InputError
 
 _BITS = 21
 _HALF = 1 << (_BITS - 1)
+_UNITS_PER_M = 1 << 20
+"""Places are summed up in steps of about a micrometre."""
 _MERGE_ROWS = 4_000_000
 """Sums are merged when this many rows wait, or as many as there are cells."""
 GROUND, PLANT, OTHER = 0, 1, 2
@@ -78,7 +81,7 @@ class PointGrid:
         self.origin_m: Array = np.zeros(3)
         """Corner of cell (0, 0, 0): whole cells near the first point, once there is one."""
         self._has_origin = False
-        self._waiting: list[tuple[NDArray[np.int64], Array]] = []
+        self._waiting: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
         self._n_waiting = 0
 
     def add(self, points_m: Array, label: NDArray[np.uint16] | None = None, weight: Array | None = None) -> None:
@@ -87,7 +90,7 @@ class PointGrid:
         Args:
             points_m: (N, 3) map frame, finite.
             label: (N,) semantic classes.
-            weight: (N,) how many points each one stands for. Default 1.
+            weight: (N,) how many points each one stands for, whole numbers. Default 1.
 
         Raises:
             InputError: a point lies too far from the first for a grid of such cells.
@@ -95,11 +98,13 @@ class PointGrid:
         if not len(points_m):
             return
         key = self.keys(points_m)
-        n = np.ones(len(points_m)) if weight is None else weight
+        n = np.ones(len(points_m), dtype=np.int64) if weight is None else np.rint(weight).astype(np.int64)
         group = np.full(len(points_m), -1) if label is None else _GROUP_OF_LABEL[label]
-        columns = [n, *(n * axis for axis in (points_m - self.origin_m).T)]
-        columns += [np.where(group == each, n, 0.0) for each in (GROUND, PLANT, OTHER)]
-        columns += [points_m[:, 2] - self.origin_m[2]]
+        off_m = points_m - self.origin_m
+        inside = np.rint((off_m - unpack(key) * self.side_m) * _UNITS_PER_M).astype(np.int64)
+        columns = [n, *(n * axis for axis in inside.T)]
+        columns += [np.where(group == each, n, 0) for each in (GROUND, PLANT, OTHER)]
+        columns += [np.rint(off_m[:, 2] * _UNITS_PER_M).astype(np.int64)]
         self._waiting.append(_summed(key, np.stack(columns, axis=1)))
         self._n_waiting += len(self._waiting[-1][0])
         if self._n_waiting > max(_MERGE_ROWS, 2 * len(self._waiting[0][0])):
@@ -124,8 +129,9 @@ class PointGrid:
             none = np.zeros(0)
             return GridTable(np.zeros(0, np.int64), none, np.zeros((0, 3)), none, np.zeros((0, 3)))
         key, sums = self._waiting[0]
-        mean_m = self.origin_m + sums[:, 1:4] / sums[:, :1]
-        return GridTable(key, sums[:, 0], mean_m, self.origin_m[2] + sums[:, 7], sums[:, 4:7])
+        mean_m = self.origin_m + unpack(key) * self.side_m + sums[:, 1:4] / (_UNITS_PER_M * sums[:, :1])
+        top_m = self.origin_m[2] + sums[:, 7] / _UNITS_PER_M
+        return GridTable(key, sums[:, 0].astype(np.float64), mean_m, top_m, sums[:, 4:7].astype(np.float64))
 
     def _merge(self) -> None:
         if len(self._waiting) > 1:
@@ -159,7 +165,7 @@ def step(dx: int, dy: int, dz: int) -> int:
     return (dx << (2 * _BITS)) + (dy << _BITS) + dz
 
 
-def _summed(key: NDArray[np.int64], columns: Array) -> tuple[NDArray[np.int64], Array]:
+def _summed(key: NDArray[np.int64], columns: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Add up the rows of each key; of the last column the largest value counts."""
     order = np.argsort(key, kind="stable")
     key, columns = key[order], columns[order]

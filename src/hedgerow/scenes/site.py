@@ -14,6 +14,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hedgerow.base.labels import numbers_of, vegetation_of
 from hedgerow.base.progress import StepProgress
 from hedgerow.errors import FileError, InputError, one_line
@@ -25,8 +28,11 @@ from hedgerow.scenes.file.references import all_labels, check_references
 from hedgerow.scenes.file.schema import SceneFile
 from hedgerow.scenes.terrain import Terrain
 from hedgerow.scenes.trail import make_trajectory
+from hedgerow.world.learned import BEAM, LearnedWorld
 from hedgerow.world.pulsed import PhysicsWorld
+from hedgerow.world.recording import RecordingScene, composed_world
 from hedgerow.world.scene import Scene
+from hedgerow.world.store.header import Provenance
 
 _LONGEST_LINE = 2000  # characters of a line about a file
 
@@ -59,10 +65,37 @@ class Site:
     """What to build it again from: name or file, seed, wavelength, and what was set from outside."""
     largest_gap_m: float
     """Largest distance between the foot of a merged patch and the ground, 0 on level ground [m]."""
+    class_of_object: NDArray[np.uint16]
+    """(K,) number of the class of each object, from object 0, none, on; 0 where it has none."""
+    asset_names: dict[int, str]
+    """What the scenes that were placed are called, by their identity."""
 
     def world(self, settings: BeamSettings | None = None) -> PhysicsWorld:
         """Return the world to fire at, seen by pulses with width; the settings' defaults are those of Goodin 2018."""
-        return PhysicsWorld(self.scene, settings, source=self.source)
+        return PhysicsWorld(self.scene, settings, source=self.source, classes=self.classes)
+
+    @property
+    def classes(self) -> dict[str, int]:
+        """Numbers of the classes that its labels are of, by name."""
+        return self.labels
+
+    def composed(self, settings: BeamSettings | None = None) -> LearnedWorld:
+        """Return the site as a world of assets and instances, to be saved; it answers as `world` does.
+
+        Raises:
+            InputError: it was built without `record`.
+        """
+        if not isinstance(self.scene, RecordingScene):
+            raise InputError("site", "does not remember what it is made of; build it with record=True")
+        beam = (settings or BeamSettings()).model_dump(mode="json")
+        return composed_world(
+            self.scene,
+            names=self.asset_names,
+            classes=self.classes,
+            class_of_object=self.class_of_object,
+            parameters={BEAM: beam, "scene": self.source},
+            provenance=Provenance(log=self.name),
+        )
 
 
 def load_site(
@@ -71,6 +104,7 @@ def load_site(
     wavelength_nm: float = 905.0,
     seed: int | None = None,
     set: Mapping[str, Any] | None = None,
+    record: bool = False,
     progress: StepProgress | None = None,
 ) -> Site:
     """Read, plan and build a scene.
@@ -80,13 +114,15 @@ def load_site(
         wavelength_nm: of the laser; sets the reflectance of every material [nm].
         seed: in the place of the file's: same seed, same scene.
         set: values of fields by dotted path, or of the file's parameters by name; see `read.read_scene`.
+        record: remember what it is made of, for `Site.composed`; takes more memory.
         progress: called with the name of the step, how much of it is done, and how much there is.
 
     Raises:
         FileError: the file or one of its fields is wrong; names it, with its line.
         InputError: no such scene, or an argument is out of bounds.
     """
-    return open_scene(name_or_path, set).build(wavelength_nm=wavelength_nm, seed=seed, progress=progress)
+    plan = open_scene(name_or_path, set)
+    return plan.build(wavelength_nm=wavelength_nm, seed=seed, record=record, progress=progress)
 
 
 @dataclass(frozen=True)
@@ -111,6 +147,7 @@ class ScenePlan:
         """Say what is in the file, as labelled lines; nothing is built."""
         file = self.file
         placeables = {"plants": file.plants, "meshes": file.meshes, "shapes": file.shapes, "worlds": file.worlds}
+        placeables |= {"primitives": file.primitives}
         placed = {"objects": file.objects, "scatter": file.scatter, "walls": file.walls}
         lines = [
             ("Scene", f"{self.source.path}"),
@@ -118,6 +155,7 @@ class ScenePlan:
             ("Sensor", file.sensor),
             ("Trajectories", ", ".join(file.trajectories) or "none"),
             *((name.capitalize(), ", ".join(table)) for name, table in (placeables | placed).items() if table),
+            *([("Annotation", file.annotation.file)] if file.annotation is not None else []),
             ("Parameters", ", ".join(f"{name} = {value}" for name, value in file.parameters.items()) or "none"),
             ("Seed", str(file.seed)),
             ("More", f"hedgerow scenes {self.given} builds it, counts its triangles and draws it"),
@@ -125,7 +163,12 @@ class ScenePlan:
         return [(what, one_line(text, _LONGEST_LINE)) for what, text in lines]
 
     def build(
-        self, *, wavelength_nm: float = 905.0, seed: int | None = None, progress: StepProgress | None = None
+        self,
+        *,
+        wavelength_nm: float = 905.0,
+        seed: int | None = None,
+        record: bool = False,
+        progress: StepProgress | None = None,
     ) -> Site:
         """Build the scene; arguments and errors as in `load_site`."""
         if not 0 < wavelength_nm < float("inf"):
@@ -136,7 +179,8 @@ class ScenePlan:
             raise InputError("seed", f"expected 0 to 2**63 - 1, found {chosen}")
         report = progress or _report_nothing
         try:
-            built = Builder(file, source, wavelength_nm=wavelength_nm, seed=chosen, report=report).build()
+            how: dict[str, Any] = {"wavelength_nm": wavelength_nm, "seed": chosen, "report": report, "record": record}
+            built = Builder(file, source, **how).build()
             trajectories = _make_trajectories(file, source, built)
             report("building the search trees", 0, 1)
             built.scene.build()
@@ -158,6 +202,8 @@ class ScenePlan:
             n_copies=built.n_copies,
             source={"scene": self.given, "seed": chosen, "wavelength_nm": wavelength_nm, "set": self.changes},
             largest_gap_m=built.largest_gap_m,
+            class_of_object=np.concatenate([np.zeros(1, dtype=np.uint16), *built.class_of_object]),
+            asset_names=built.asset_names,
         )
 
 

@@ -176,6 +176,11 @@ class Polyline:
         ahead = self.at(np.minimum(along + reach_m, self.length_m)) - self.at(np.maximum(along - reach_m, 0))
         return np.arctan2(ahead[:, 1], ahead[:, 0])
 
+    def bearing_rad(self, xy_m: Array) -> Array:
+        """Return the (N,) directions from (N, 2) places to the nearest point of the line [rad]."""
+        away = self.points_m[np.asarray(self._tree.query(xy_m)[1])] - xy_m
+        return np.arctan2(away[:, 1], away[:, 0])
+
     def distance_m(self, xy_m: Array) -> Array:
         """Return the distance of (N, 2) places from the line [m]."""
         _, nearest = self._tree.query(xy_m)

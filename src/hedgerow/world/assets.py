@@ -6,7 +6,7 @@ is a world of assets without instances.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -67,7 +67,11 @@ class Asset:
     @cached_property
     def scene(self) -> Scene:
         """Its elements as the core has them, to be placed."""
-        scene = Scene((0.0, 0.0, 0.0))
+        return self.scene_of(lambda: Scene((0.0, 0.0, 0.0)))
+
+    def scene_of(self, new_scene: Callable[[], Scene]) -> Scene:
+        """Return its elements as a scene of another kind; `new_scene` makes an empty one."""
+        scene = new_scene()
         for part in self.parts:
             part.add_to(scene)
         return scene

@@ -10,7 +10,7 @@ Equations: docs/models.md §5.
 """
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -80,7 +80,7 @@ class Target:
         hits = self.fire(beams, shot.seed, _options(*limits, shot.threads, progress))
         names = ("range_m", "intensity", "label", "element")
         columns = {name: getattr(hits, name) for name in names} | objects_column(self.scene, hits.element)
-        return Answered(Returns.without_checks(columns))
+        return Answered(Returns.without_checks(columns), np.ones(len(beams), dtype=bool))
 
     def fire(self, beams: Beams, seed: int, options: Options) -> Hits:
         """Draw the first return of each pulse: the nearer one of points and other elements (Browning 2012 §4.5)."""
@@ -213,7 +213,6 @@ BEAM = "beam"
 class ElementWorld(World):
     """A learned world, in memory or on the disk."""
 
-    has_noise = True
     has_likelihood = True
 
     def __init__(self, header: WorldHeader, path: str = "") -> None:
@@ -221,6 +220,8 @@ class ElementWorld(World):
         super().__init__(min_range_m=header.min_range_m, max_range_m=header.max_range_m)
         self.header = header
         self.path = path
+        # Meshes among the elements have no noise of their own; each return then says whether it has.
+        self.has_noise = self.axis_answers = BEAM not in header.parameters
 
     @property
     def kind(self) -> str:
@@ -457,17 +458,25 @@ class LearnedWorld(ElementWorld):
             )
         return self.scene
 
-    @cached_property
-    def _target(self) -> Target:
-        scene = Scene(self.header.origin_m)
+    def scene_of(self, new_scene: Callable[[], Scene]) -> Scene:
+        """Return the triangles, Gaussians and instances as a scene of another kind; `new_scene` makes an empty one."""
+        return self._fill(new_scene(), [asset.scene_of(new_scene) for asset in self.assets])
+
+    def _fill(self, scene: Scene, assets: Sequence[Scene]) -> Scene:
         for table in self.tables.values():
             if isinstance(table, Triangles | Gaussians):
                 table.add_to(scene)
-        remembered = self._remembered(scene.n_elements)
-        if isinstance(instances := self.tables.get("instances"), Instances) and len(instances):
-            if remembered is not None:
-                raise InputError("world", "remembers points or beams, which cannot stand beside instances of assets")
-            instances.place_in(scene, [asset.scene for asset in self.assets])
+        if isinstance(instances := self.tables.get("instances"), Instances):
+            instances.place_in(scene, assets)
+        return scene
+
+    @cached_property
+    def _target(self) -> Target:
+        own = sum(len(table) for table in self.tables.values() if isinstance(table, Triangles | Gaussians))
+        remembered = self._remembered(own)
+        if remembered is not None and len(self.tables.get("instances", ())):
+            raise InputError("world", "remembers points or beams, which cannot stand beside instances of assets")
+        scene = self._fill(Scene(self.header.origin_m), [asset.scene for asset in self.assets])
         return Target(scene, remembered, self.beam)
 
     def _remembered(self, first: int) -> Remembered | None:

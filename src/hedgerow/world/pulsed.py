@@ -222,7 +222,7 @@ def _sub_rays(found: _core.PulseColumns) -> SubRayHits:
 
 def answered_by(scene: Scene, returns: Returns) -> Answered:
     """Tell which returns have noise, in a scene where some elements were learned and others are meshes."""
-    if returns.element is None or not (scene.answers("pulse") and scene.answers("sub_ray")):
+    if returns.element is None or not scene.answers("pulse"):
         return Answered(returns)
     first = returns.element if returns.element.ndim == 1 else returns.element[:, 0]
     return Answered(returns, scene.holds_width(np.ascontiguousarray(first)))

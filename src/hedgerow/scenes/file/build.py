@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Build a scene from a checked scene file: ground, walls, objects one by one, then the scatter rules in their order."""
 
+import re
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -10,19 +11,41 @@ from numpy.typing import NDArray
 from hedgerow.base.arrays import Array
 from hedgerow.base.progress import StepProgress
 from hedgerow.errors import FileError, InputError
+from hedgerow.scenes.annotation import Annotation, label_of
+from hedgerow.scenes.file.boxes import box_places, read_boxes
 from hedgerow.scenes.file.budget import Budget
 from hedgerow.scenes.file.cover import GroundCover, Grow, cover, grow_patch, merge_patch
-from hedgerow.scenes.file.placeables import Appearance, Placeable, PlaceableWorld, make_placeable, named_rng
+from hedgerow.scenes.file.placeables import (
+    Appearance,
+    Placeable,
+    PlaceablePrimitives,
+    make_placeable,
+    make_primitives,
+    named_rng,
+)
 from hedgerow.scenes.file.read import Source
 from hedgerow.scenes.file.references import all_labels, all_materials, check_patch_rules
 from hedgerow.scenes.file.scatter import Region, draw_places, random_transforms
-from hedgerow.scenes.file.schema import MeshSpec, ObjectSpec, PlantSpec, ScatterSpec, SceneFile, TerrainSpec, WallSpec
+from hedgerow.scenes.file.schema import (
+    ANNOTATION,
+    AnnotationSpec,
+    MeshSpec,
+    ObjectSpec,
+    PlantSpec,
+    PrimitiveSpec,
+    ScatterSpec,
+    SceneFile,
+    TerrainSpec,
+    WallSpec,
+)
 from hedgerow.scenes.mesh import Mesh, MeshPart, count_triangles, join_meshes, join_parts
 from hedgerow.scenes.plants import PLANTS
 from hedgerow.scenes.plants.grass import PatchParameters
 from hedgerow.scenes.plants.plant import Plant
+from hedgerow.scenes.primitive import nearest_extents
 from hedgerow.scenes.terrain import Terrain
 from hedgerow.scenes.trail import Polyline
+from hedgerow.world.recording import RecordingScene
 from hedgerow.world.scene import Scene
 
 MERGED_FROM_PER_M2 = 1.0
@@ -46,17 +69,30 @@ class Built:
     n_gaussians: int = 0
     largest_gap_m: float = 0.0
     """Largest distance between a merged patch's foot and the ground [m]."""
+    class_of_object: list[NDArray[np.uint16]] = field(default_factory=list[NDArray[np.uint16]])
+    """Numbers of the classes of the objects, which are numbered from 1 on in the order of placing; 0 is none."""
+    n_objects: int = 0
+    asset_names: dict[int, str] = field(default_factory=dict[int, str])
+    """What to call the scenes that were placed, by their identity."""
 
 
 class Builder:
     """Builds one scene: ground, walls and objects, then rule after rule, each knowing what stands already."""
 
     def __init__(
-        self, file: SceneFile, source: Source, *, wavelength_nm: float, seed: int, report: StepProgress
+        self,
+        file: SceneFile,
+        source: Source,
+        *,
+        wavelength_nm: float,
+        seed: int,
+        report: StepProgress,
+        record: bool = False,
     ) -> None:
-        """Prepare; nothing is made yet."""
+        """Prepare; nothing is made yet. With `record`, scenes remember what they are made of."""
         self._file, self._source, self._seed, self._report = file, source, seed, report
-        self._appearance = Appearance(all_materials(file), all_labels(file), wavelength_nm)
+        self._new_scene = RecordingScene if record else Scene
+        self._appearance = Appearance(all_materials(file), all_labels(file), wavelength_nm, self._new_scene)
         self._placeables: dict[str, Placeable] = {}
         self._feet: dict[str, Array] = {}  # (N, 2) of what each object and rule has placed
         self._budget = Budget()
@@ -71,23 +107,25 @@ class Builder:
         terrain, trail = make_trail(file, self._source, make_terrain(file, self._source, self._seed))
         low_x, low_y, high_x, high_y = terrain.bounds_m
         middle = np.rint([(low_x + high_x) / 2, (low_y + high_y) / 2, float(terrain.z_m.mean())])
-        self._built = Built(Scene(middle), terrain, trail)
+        self._built = Built(self._new_scene(middle), terrain, trail)
         grass = {name: self._grass(rule) is not None for name, rule in file.scatter.items()}
         merged = {name: grass[name] or self._is_dense(name) for name in file.scatter}
         check_patch_rules(file, self._source, merged, grass)
         self._count_objects()
-        total = 1 + len(file.walls) + len(file.objects) + len(file.scatter)
+        total = 2 + len(file.walls) + len(file.objects) + len(file.scatter)
         for part in terrain.parts():
             self._appearance.add(self._built.scene, part)
         steps = [(self._add_wall, "walls", name) for name in file.walls]
         steps += [(self._add_object, "objects", name) for name in file.objects]
+        steps += [(self._add_annotation, ANNOTATION, "")] if file.annotation is not None else []
         steps += [(self._cover if merged[name] else self._scatter, "scatter", name) for name in file.scatter]
         for done, (step, table, name) in enumerate(steps, start=1):
             self._report("building the scene", done, total)
             try:
                 step(name)
             except InputError as error:
-                raise self._source.error((table, name, error.field), error.said) from None
+                place = (table, name, error.field) if name else (table, error.field)
+                raise self._source.error(place, error.said) from None
         self._report("building the scene", total, total)
         return self._built
 
@@ -106,7 +144,8 @@ class Builder:
 
     def _is_dense(self, name: str) -> bool:
         rule = self._file.scatter[name]
-        if rule.what in self._file.worlds or (rule.density_per_m2 or 0) < MERGED_FROM_PER_M2:
+        learned = rule.what in self._file.worlds or rule.what in self._file.primitives
+        if learned or (rule.density_per_m2 or 0) < MERGED_FROM_PER_M2:
             return False
         try:
             return self._most_triangles(rule) <= LIGHT_TRIANGLES
@@ -117,8 +156,14 @@ class Builder:
         return max(count_triangles(parts) for parts in self._placeable(rule.what).parts)
 
     def _placeable(self, name: str) -> Placeable:
+        spec = self._file.placeables()[name]
+        if isinstance(spec, PrimitiveSpec):
+            if spec.of is not None:
+                return self._placeable(spec.of)
+            if name not in self._placeables:
+                self._placeables[name] = make_primitives(name, spec, self._source, self._appearance)
+            return self._placeables[name]
         if name not in self._placeables:
-            spec = self._file.placeables()[name]
             if isinstance(spec, PlantSpec):
                 grown = PLANTS[spec.kind].parameters(**spec.parameters)
                 self._budget.take_triangles(spec.variants * grown.n_triangles, "what")
@@ -137,8 +182,10 @@ class Builder:
         spec = self._file.objects[name]
         placeable, places = self._placeable(spec.what), self._object_places(name, spec)
         n = len(placeable.scenes)
+        if spec.variant is not None and spec.variant >= n:
+            raise InputError("variant", f"{spec.variant}, but {spec.what} has {n}, from 0 on")
         variant = np.arange(len(places)) % n if spec.variant is None else np.full(len(places), spec.variant)
-        self._place(placeable, places, variant)
+        self._place(spec.what, placeable, places, variant)
         self._feet[name] = places[:, :2, 3]
         self._built.n_copies[name] = len(places)
 
@@ -171,7 +218,7 @@ class Builder:
         xy = draw_places(region, rng, lambda field, said: self._source.error(("scatter", name, field), said))
         feet = np.column_stack([xy, self._built.terrain.height_m(*xy.T)])
         placeable, places = self._placeable(region.rule.what), random_transforms(feet, region.rule, rng)
-        self._place(placeable, places, rng.integers(0, len(placeable.scenes), len(xy)))
+        self._place(region.rule.what, placeable, places, rng.integers(0, len(placeable.scenes), len(xy)), path=True)
         self._feet[name] = xy
         self._built.n_copies[name] = len(xy)
 
@@ -199,12 +246,75 @@ class Builder:
         for part in join_parts(covered.cut_parts):
             self._appearance.add(self._built.scene, part, permeability)
 
-    def _place(self, placeable: Placeable, places: Array, variant: NDArray[np.int64]) -> None:
+    def _place(
+        self, what: str, placeable: Placeable, places: Array, variant: NDArray[np.int64], *, path: bool = False
+    ) -> None:
+        """Place copies, each an object; with `path`, those that were half seen face it."""
+        built, spec = self._built, self._file.primitives.get(what)
+        places = placeable.turned(places, variant, self._towards_path(places[:, :2, 3]) if path else None)
+        first, built.n_objects = built.n_objects + 1, built.n_objects + len(places)
+        number = np.arange(first, first + len(places), dtype=np.uint32)
+        class_label = 0 if spec is None else label_of(spec.class_name)
+        built.class_of_object.append(np.full(len(places), class_label, dtype=np.uint16))
+        label = self._label(spec)
         for k, scene in enumerate(placeable.scenes):
             if (variant == k).any():
-                self._built.scene.place(scene, places[variant == k])
-        if isinstance(placeable, PlaceableWorld):
-            self._built.n_gaussians += placeable.n_gaussians * len(places)
+                names = placeable.names if isinstance(placeable, PlaceablePrimitives) else None
+                built.asset_names.setdefault(id(scene), names[k] if names else f"{_plain_name(what)}-{k}")
+                built.scene.place(scene, places[variant == k], label=label, object=number[variant == k])
+        built.n_gaussians += int(np.array(placeable.n_gaussians, dtype=np.int64)[variant].sum())
+
+    def _label(self, spec: PrimitiveSpec | None) -> int:
+        """Number of the label that replaces those of the elements; -1 keeps them."""
+        if spec is None or spec.label == "keep":
+            return -1
+        if spec.label is None:
+            return label_of(spec.class_name)
+        return self._appearance.labels[spec.label].number
+
+    def _towards_path(self, xy_m: Array) -> Array | None:
+        """Direction from places to the trail, or to the first trajectory along waypoints; None without either."""
+        path = self._built.trail
+        if path is None:
+            lines = [spec for spec in self._file.trajectories.values() if spec.waypoints_m is not None]
+            path = Polyline(lines[0].waypoints_m or [], smooth=lines[0].smooth) if lines else None
+        return None if path is None else path.bearing_rad(xy_m)
+
+    def _add_annotation(self, _: str) -> None:
+        """Fill each box with a primitive of its class."""
+        spec = self._file.annotation
+        assert spec is not None
+        boxes = read_boxes(spec, self._source, self._built.terrain)
+        self._budget.take_copies(len(boxes), "file")
+        rng = named_rng(self._seed, ANNOTATION)
+        named: dict[str, list[str]] = {}
+        for name, primitives in self._file.primitives.items():
+            named.setdefault(primitives.class_name, []).append(name)
+        for class_name in sorted(set(boxes.class_name.tolist())):
+            if class_name not in named:
+                said = f"has boxes of class {class_name}, but no [primitives.*] is of that class; add one"
+                raise InputError("file", said)
+            rows = boxes[boxes.class_name == class_name]
+            self._fill_boxes(named[class_name], rows, spec, rng)
+        self._feet[ANNOTATION] = boxes.position_m[:, :2]
+        self._built.n_copies[ANNOTATION] = len(boxes)
+
+    def _fill_boxes(self, names: list[str], boxes: Annotation, spec: AnnotationSpec, rng: np.random.Generator) -> None:
+        things = [self._placeable(name) for name in names]
+        extents = np.vstack([thing.extents_m for thing in things])
+        chosen = nearest_extents(extents, boxes.size_m, spec.among, rng)
+        ends = np.cumsum([len(thing.extents_m) for thing in things])
+        places = box_places(boxes, extents[chosen], spec.scale)
+        for name, thing, end in zip(names, things, ends, strict=True):
+            first = end - len(thing.extents_m)
+            mine = (chosen >= first) & (chosen < end)
+            if mine.any():
+                self._place(name, thing, places[mine], chosen[mine] - first, path=True)
+
+
+def _plain_name(what: str) -> str:
+    """Return a name of the file as assets may have it."""
+    return re.sub(r"[^a-z0-9_-]", "_", what.lower()) or "thing"
 
 
 def _grow_grass(plant: Plant, parameters: PatchParameters, density_per_m2: float) -> Grow:

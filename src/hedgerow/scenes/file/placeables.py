@@ -4,7 +4,7 @@
 Each variant is made once, as a scene of its own that all its copies share.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -24,12 +24,16 @@ from hedgerow.scenes.file.schema import (
     MeshSpec,
     PanelSpec,
     PlantSpec,
+    PrimitiveSpec,
     Shape,
     WorldSpec,
 )
 from hedgerow.scenes.materials import Material, Surface
 from hedgerow.scenes.mesh import Mesh, MeshPart
 from hedgerow.scenes.plants import PLANTS
+from hedgerow.scenes.primitive import Library, PrimitiveFacts
+from hedgerow.world.assets import Asset
+from hedgerow.world.elements import Gaussians
 from hedgerow.world.load import load_world
 from hedgerow.world.scene import Scene
 
@@ -41,6 +45,8 @@ class Appearance:
     materials: Mapping[str, Material]
     labels: Mapping[str, Label]
     wavelength_nm: float
+    new_scene: Callable[[], Scene] = Scene
+    """Makes an empty scene: a native one, or one that remembers what it is made of."""
 
     def add(self, scene: Scene, part: MeshPart, permeability: float = 0.0) -> None:
         """Add a mesh part to a scene."""
@@ -57,7 +63,7 @@ class Appearance:
 
     def make_scene(self, parts: Sequence[MeshPart], permeability: float = 0.0) -> Scene:
         """Make a scene of mesh parts."""
-        scene = Scene()
+        scene = self.new_scene()
         for part in parts:
             self.add(scene, part, permeability)
         return scene
@@ -91,8 +97,24 @@ class Placeable:
             tuple(_moved(part, place) for part, places in variant for place in places) for variant in self._variants
         ]
 
+    @cached_property
+    def extents_m(self) -> Array:
+        """(K, 3) length, width and height of each variant."""
+        boxes = [np.vstack([part.mesh.vertices_m for part in parts]) for parts in self.parts]
+        reach = [2 * np.abs(box[:, :2]).max(axis=0, initial=0) for box in boxes]
+        return np.array([[*xy, box[:, 2].max(initial=0)] for xy, box in zip(reach, boxes, strict=True)])
+
+    @property
+    def n_gaussians(self) -> list[int]:
+        """Number of Gaussians of each variant."""
+        return [0] * len(self._variants)
+
+    def turned(self, places: Array, variant: NDArray[np.int64], towards_rad: Array | None) -> Array:
+        """Return (N, 4, 4) places, turned where a variant has a side that must face the path; meshes have none."""
+        return places
+
     def _make_scene(self, variant: Sequence[PlacedPart]) -> Scene:
-        scene = Scene()
+        scene = self._appearance.new_scene()
         for part, places in variant:
             if len(places) == 1:
                 self._appearance.add(scene, _moved(part, places[0]), self.permeability)
@@ -112,12 +134,97 @@ class PlaceableWorld(Placeable):
         """Take over a scene."""
         super().__init__([], appearance)
         self._scene_of_world = scene
-        self.n_gaussians = n_gaussians
+        self._n_gaussians = n_gaussians
+
+    @property
+    def n_gaussians(self) -> list[int]:
+        """Number of Gaussians of the world."""
+        return [self._n_gaussians]
 
     @cached_property
     def scenes(self) -> list[Scene]:
         """The world's own scene."""
         return [self._scene_of_world]
+
+
+class PlaceablePrimitives(Placeable):
+    """Learned primitives of one class; they cannot be merged."""
+
+    def __init__(self, library: Library, numbers: Sequence[int], appearance: Appearance) -> None:
+        """Take primitives of a library; they are read when they are placed."""
+        super().__init__([], appearance)
+        self._library, self._numbers = library, numbers
+
+    @cached_property
+    def _facts(self) -> list[PrimitiveFacts]:
+        return [self._library.facts[number] for number in self._numbers]
+
+    @cached_property
+    def _assets(self) -> list[Asset]:
+        return [self._library.read(number) for number in self._numbers]
+
+    @cached_property
+    def scenes(self) -> list[Scene]:
+        """One scene for each primitive."""
+        made: list[Scene] = []
+        for asset in self._assets:
+            made.append(self._appearance.new_scene())
+            for part in asset.parts:
+                part.add_to(made[-1])
+        return made
+
+    @property
+    def names(self) -> list[str]:
+        """Name of each primitive in its library."""
+        return [self._library.names[number] for number in self._numbers]
+
+    @cached_property
+    def extents_m(self) -> Array:
+        """(K, 3) length, width and height of each."""
+        return np.array([each.extents_m for each in self._facts])
+
+    @property
+    def n_gaussians(self) -> list[int]:
+        """Number of Gaussians of each."""
+        return [sum(len(part) for part in asset.parts if isinstance(part, Gaussians)) for asset in self._assets]
+
+    def turned(self, places: Array, variant: NDArray[np.int64], towards_rad: Array | None) -> Array:
+        """Return (N, 4, 4) places in which primitives that were half seen face the path as they were seen.
+
+        Args:
+            places: as they would stand.
+            variant: (N,) which primitive.
+            towards_rad: (N,) direction from each place to the path, map frame; None if there is no path.
+        """
+        half = np.array([each.is_half_seen for each in self._facts])[variant]
+        if towards_rad is None or not half.any():
+            return places
+        side = np.array([each.seen_side_rad for each in self._facts])[variant]
+        yaw = np.arctan2(places[:, 1, 0], places[:, 0, 0])
+        turn = np.where(half, towards_rad - side - yaw, 0.0)
+        c, s = np.cos(turn), np.sin(turn)
+        turned = places.copy()
+        turned[:, 0, :3] = c[:, None] * places[:, 0, :3] - s[:, None] * places[:, 1, :3]
+        turned[:, 1, :3] = s[:, None] * places[:, 0, :3] + c[:, None] * places[:, 1, :3]
+        return turned
+
+
+def make_primitives(name: str, spec: PrimitiveSpec, source: Source, appearance: Appearance) -> PlaceablePrimitives:
+    """Open the primitives of a class in a library.
+
+    Raises:
+        FileError: the library cannot be used, or has none of that class; names the field.
+    """
+    try:
+        library = Library(source.beside(spec.library or ""))
+    except FileError as error:
+        raise source.error(("primitives", name, "library"), str(error)) from None
+    numbers = library.of_class(spec.class_name)
+    if not numbers:
+        there = ", ".join(sorted({facts.class_name for facts in library.facts}))
+        said = f"{library.path.name} has no primitive of class {spec.class_name}; it has {there}"
+        raise source.error(("primitives", name, "class"), said)
+    return PlaceablePrimitives(library, numbers, appearance)
 
 
 def make_placeable(
@@ -166,13 +273,10 @@ def _placeable_world(name: str, spec: WorldSpec, source: Source, appearance: App
     counts = world.size().tables
     if counts.get("points") or counts.get("beams"):
         raise source.error(("worlds", name, "file"), "is a world of points, which cannot stand beside meshes")
-    scene: Scene | None = getattr(world, "scene", None)
-    if scene is None:
-        raise FileError(f"{spec.file}: has no scene")
     pivot = np.eye(4)
     pivot[:3, 3] = -np.asarray(spec.pivot_m)
-    moved = Scene()
-    moved.place(scene, pivot)
+    moved = appearance.new_scene()
+    moved.place(world.scene_of(appearance.new_scene), pivot)
     return PlaceableWorld(moved, appearance, counts.get("gaussians", 0))
 
 

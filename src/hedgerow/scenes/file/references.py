@@ -8,9 +8,10 @@ from pathlib import Path
 from hedgerow.base.labels import LABELS, Label
 from hedgerow.errors import Location, ParameterError
 from hedgerow.scenes.file.read import Source
-from hedgerow.scenes.file.schema import SceneFile
+from hedgerow.scenes.file.schema import ANNOTATION, SceneFile
 from hedgerow.scenes.materials import Material, materials
 
+_KINDS = "plant, mesh, shape, world or primitive"
 MESH_SUFFIXES = (".obj", ".ply", ".stl", ".glb")
 
 
@@ -35,6 +36,7 @@ def check_references(file: SceneFile, source: Source) -> None:
     _check_labels(file, source)
     _check_surfaces(file, source)
     _check_files(file, source)
+    _check_primitives(file, source)
     _check_placing(file, source)
     for name, spec in file.trajectories.items():
         if spec.along_trail and file.trail is None:
@@ -126,18 +128,41 @@ def _check_files(file: SceneFile, source: Source) -> None:
             raise source.error(("terrain", "file"), f"there is no file {path}")
 
 
+def _check_primitives(file: SceneFile, source: Source) -> None:
+    from hedgerow.scenes.annotation import CLASSES
+
+    for name, spec in file.primitives.items():
+        place = ("primitives", name)
+        _require(source, (*place, "class"), spec.class_name, CLASSES, "class")
+        if spec.label not in (None, "keep"):
+            _require(source, (*place, "label"), spec.label or "", all_labels(file), "label")
+        if spec.of is not None:
+            known = {**file.plants, **file.meshes, **file.shapes}
+            _require(source, (*place, "of"), spec.of, known, "plant, mesh or shape")
+        if spec.library is not None and not _is_there(source.beside(spec.library) / "world.toml"):
+            path = source.beside(spec.library)
+            raise source.error((*place, "library"), f"{path} is no library; expected a folder with a world.toml")
+    if file.annotation is not None:
+        for class_name in file.annotation.classes or ():
+            _require(source, ("annotation", "classes"), class_name, CLASSES, "class")
+        if not _is_there(source.beside(file.annotation.file)):
+            raise source.error(("annotation", "file"), f"there is no file {source.beside(file.annotation.file)}")
+
+
 def _check_placing(file: SceneFile, source: Source) -> None:
     placeables = file.placeables()
     for name, spec in file.objects.items():
-        _require(source, ("objects", name, "what"), spec.what, placeables, "plant, mesh, shape or world")
+        _require(source, ("objects", name, "what"), spec.what, placeables, _KINDS)
         plant = file.plants.get(spec.what)
+        if spec.what in file.primitives:
+            continue  # how many there are is known once the library is open
         if spec.variant is not None and spec.variant >= (1 if plant is None else plant.variants):
             n = 1 if plant is None else plant.variants
             raise source.error(("objects", name, "variant"), f"{spec.variant}, but {spec.what} has {n}, from 0 on")
-    earlier = list(file.objects)
+    earlier = [*file.objects, *([ANNOTATION] if file.annotation is not None else [])]
     for name, rule in file.scatter.items():
         place = ("scatter", name)
-        _require(source, (*place, "what"), rule.what, placeables, "plant, mesh, shape or world")
+        _require(source, (*place, "what"), rule.what, placeables, _KINDS)
         if rule.trail_distance_m is not None and file.trail is None:
             raise source.error((*place, "trail_distance_m"), "the scene has no [trail]")
         for other in rule.away_from:

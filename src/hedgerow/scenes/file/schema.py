@@ -17,6 +17,8 @@ from hedgerow.scenes.materials import Material
 
 MAX_LINE_M = 100_000.0
 """Longest trail, wall or drive: one has points every 0.25 m."""
+ANNOTATION = "annotation"
+"""What rules call the boxes of [annotation] in `away_from`."""
 MAX_COPIES = 10_000_000
 """Most copies placed one by one, of all objects and rules; each takes about half a kilobyte."""
 
@@ -255,6 +257,43 @@ class WorldSpec(StrictParameters):
     """Point of the learned world that is put on the place."""
 
 
+class PrimitiveSpec(StrictParameters):
+    """Plants of one class, in as many variants as there are: learned ones of a library, or of a plant or mesh."""
+
+    class_name: str = Field(alias="class")
+    """Class of annotations: low-shrub, small-shrub, medium-shrub, large-shrub, small-tree, medium-tree, large-tree or
+    other."""
+    library: str | None = None
+    """Path of a library's folder, NAME.world, relative to the scene file: all its primitives of that class."""
+    of: str | None = None
+    """Or the name of a plant, mesh or shape of this file: its variants."""
+    label: str | None = None
+    """Semantic class of its returns. Default: the class; "keep" is what its elements have."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.library is None) == (self.of is None):
+            raise InputError("library", "give either library or of")
+        return self
+
+
+class AnnotationSpec(StrictParameters):
+    """Boxes, each filled with a primitive of its class (Tallavajhula 2018 §4.3.1.4)."""
+
+    file: str
+    """Path of the table, .csv or .parquet, relative to the scene file: class, x, y, z, yaw, length, width, height."""
+    among: int = Field(default=1, ge=1, le=1000)
+    """A box takes the primitive of the nearest extents; or one drawn among so many of the nearest, so that a forest
+    does not repeat itself."""
+    scale: Literal["none", "height", "box"] = "none"
+    """How a primitive is scaled: not; by the height of its box; or along each axis to fill its box. A plant twice as
+    high keeps the depth of its Gaussians; extinction per metre stays, so it stops more."""
+    classes: list[str] | None = None
+    """Only boxes of these classes. Default: all that are plants."""
+    box_m: Annotated[list[Place], Field(min_length=4, max_length=4)] | None = None
+    """Only boxes whose foot lies inside: least x, least y, largest x, largest y."""
+
+
 class WallSpec(StrictParameters):
     """A wall or fence along a line; its foot follows the ground."""
 
@@ -298,7 +337,7 @@ class ObjectSpec(StrictParameters):
     """A plant, mesh, shape or world at a place, or a row of it."""
 
     what: str
-    """Name of a plant, mesh, shape or world of this file."""
+    """Name of a plant, mesh, shape, world or primitive of this file."""
     at_m: Annotated[list[Place], Field(min_length=2, max_length=3)]
     """Where it stands: x and y on the ground, or x, y and z."""
     yaw_deg: Degrees = 0.0
@@ -310,14 +349,14 @@ class ObjectSpec(StrictParameters):
     repeat: RepeatSpec | None = None
     """Copies in a row. Default: a single one."""
     variant: int | None = Field(default=None, ge=0, le=1000)
-    """Which variant of a plant, from 0. Default: copies take the variants in turn."""
+    """Which variant of a plant or primitive, from 0. Default: copies take the variants in turn."""
 
 
 class ScatterSpec(StrictParameters):
     """Copies of a plant, mesh, shape or world at random places."""
 
     what: str
-    """Name of a plant, mesh, shape or world of this file."""
+    """Name of a plant, mesh, shape, world or primitive of this file."""
     density_per_m2: Annotated[float, Field(gt=0, le=100_000, allow_inf_nan=False)] | None = None
     """Mean number of copies (for a grass: blades) per square metre of allowed ground; give this or count."""
     count: int | None = Field(default=None, ge=1, le=MAX_COPIES)
@@ -474,6 +513,10 @@ class SceneFile(StrictParameters):
     """Simple solids."""
     worlds: dict[str, WorldSpec] = Field(default_factory=dict[str, WorldSpec])
     """Learned worlds."""
+    primitives: dict[str, PrimitiveSpec] = Field(default_factory=dict[str, PrimitiveSpec])
+    """Plants of one class, learned or of meshes, in many variants."""
+    annotation: AnnotationSpec | None = None
+    """Boxes, each filled with a primitive of its class."""
     walls: dict[str, WallSpec] = Field(default_factory=dict[str, WallSpec])
     """Walls and fences."""
     objects: dict[str, ObjectSpec] = Field(default_factory=dict[str, ObjectSpec])
@@ -488,16 +531,19 @@ class SceneFile(StrictParameters):
     @model_validator(mode="after")
     def _check(self) -> Self:
         seen: dict[str, str] = {}
-        for table in ("plants", "meshes", "shapes", "worlds"):
+        for table in ("plants", "meshes", "shapes", "worlds", "primitives"):
             for name in getattr(self, table):
                 if name in seen:
                     raise ParameterError((table, name), f"the name is taken by {seen[name]}.{name}; choose another")
                 seen[name] = table
+        for table in ("objects", "scatter"):
+            if self.annotation is not None and ANNOTATION in getattr(self, table):
+                raise ParameterError((table, ANNOTATION), "the name is taken by [annotation]; choose another")
         for name in self.scatter:
             if name in self.objects:
                 raise ParameterError(("scatter", name), f"the name is taken by objects.{name}; choose another")
         return self
 
-    def placeables(self) -> dict[str, PlantSpec | MeshSpec | Shape | WorldSpec]:
+    def placeables(self) -> dict[str, PlantSpec | MeshSpec | Shape | WorldSpec | PrimitiveSpec]:
         """Return everything that can be placed, by name."""
-        return {**self.plants, **self.meshes, **self.shapes, **self.worlds}
+        return {**self.plants, **self.meshes, **self.shapes, **self.worlds, **self.primitives}

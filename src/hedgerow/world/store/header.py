@@ -134,7 +134,10 @@ def typed(where: str, content: Mapping[str, Any], types: Mapping[str, type]) -> 
     return entries
 
 
-_SAID = {str: "text", bool: "true or false", float: "a number", int: "a whole number", list: "a list", dict: "a section"}
+_SAID = {
+    **{str: "text", bool: "true or false", float: "a number", int: "a whole number"},
+    **{list: "a list", dict: "a section"},
+}
 
 
 def _position(name: str, value: Any) -> Position:
