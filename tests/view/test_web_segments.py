@@ -187,6 +187,13 @@ def test_a_box_of_the_picture_holds_what_is_seen_through_it():
     assert_array_equal(camera.within((0.4, 0.4), (0.8, 0.6))(places_m), [True, False, True, False, False])
 
 
+def test_the_legend_counts_each_class_beside_its_colour(edit):
+    edit.segmentation = edit.segmentation.with_class(number_at(edit, BUSHES_M[0]), "other")
+    legend = edit.legend()
+    assert "rgb(225, 85, 100)" in legend and "</span> other 1" in legend
+    assert "large-tree" not in legend
+
+
 def test_more_points_than_allowed_are_thinned_and_all_rows_stay(found):
     world, _ = found
     cloud = SegmentCloud.of(world, 1000)

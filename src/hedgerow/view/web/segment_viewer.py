@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 
 from hedgerow.base.arrays import Array
-from hedgerow.scenes.annotation import CLASSES
 from hedgerow.errors import HedgerowError
+from hedgerow.scenes.annotation import CLASSES
 from hedgerow.view.web.segments import Camera, ColourBy, SegmentEdit
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ class SegmentViewer:
 
     def _build(self) -> None:
         self._summary = self._gui.add_markdown("")
+        self._legend = self._gui.add_html("")
         self.notice = self._gui.add_markdown(_HELP)
         self.by = self._gui.add_dropdown("colour by", get_args(ColourBy), initial_value="object")
         self.by.on_update(self._redraw)
@@ -131,6 +132,7 @@ class SegmentViewer:
             self._cloud.colors = edit.colours("class" if self.by.value == "class" else "object")
             self._cloud.point_size = min(max(float(self.size.value), 0.01), 0.3)
             self._summary.content = edit.summary()
+            self._legend.content = edit.legend()
             self._object.content = edit.describe()
             self._chosen.content = f"{int(edit.chosen.sum()):,} points are chosen"
             self.class_name.disabled = self.remove.disabled = edit.object is None

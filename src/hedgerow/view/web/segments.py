@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from hedgerow.base import rotation
 from hedgerow.base.arrays import Array
-from hedgerow.scenes.annotation import CLASSES
 from hedgerow.compose.segment_file import load_segmentation, save_segmentation
 from hedgerow.compose.segmentation import RETURNS, Segmentation, SegmentedObject
 from hedgerow.errors import InputError
+from hedgerow.scenes.annotation import CLASSES
 from hedgerow.scenes.point_source import element_places, element_points, log_points, open_points
 from hedgerow.view.web.session import Rgb
 from hedgerow.world.learned import LearnedWorld
@@ -247,11 +247,19 @@ class SegmentEdit:
         )
 
     def summary(self) -> str:
-        """Return how many objects there are of each class, in Markdown."""
+        """Return how many objects there are, and whether all is saved, in Markdown."""
+        said = f"**{self.segmentation.name}**: {len(self.segmentation.objects):,} objects"
+        return said if self.is_saved else f"{said}\n\n*changes are not saved*"
+
+    def legend(self) -> str:
+        """Return how many objects there are of each class, beside its colour, in HTML."""
         counts = self.segmentation.counts()
-        lines = [f"**{self.segmentation.name}**: {len(self.segmentation.objects):,} objects"]
-        lines.append(", ".join(f"{counts[name]:,} {name}" for name in CLASSES if counts[name]) or "none")
-        return "\n\n".join([*lines, "" if self.is_saved else "*changes are not saved*"]).rstrip()
+        entries = [
+            f'<span style="color: rgb{CLASS_COLOURS[name]}">&#9632;</span> {name} {counts[name]:,}'
+            for name in CLASSES
+            if counts[name]
+        ]
+        return f'<div style="font-size: 0.8em; padding: 0 0.8em">{"&ensp; ".join(entries) or "no objects"}</div>'
 
 
 def open_edit(path: Path, segments: Path, limit: int) -> SegmentEdit:
