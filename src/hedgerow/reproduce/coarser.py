@@ -143,10 +143,10 @@ def draw(worlds: Sequence[Sized], scores: Comparison, speed: Mapping[str, float]
         for family, style in FAMILIES.items():
             own = [each for each in worlds if each.family == family]
             y = [scale * (scores[each.name][key] or 0.0) for each in own]
-            axes.plot([speed[each.name] for each in own], y, style, label=family, markersize=4)
+            (line,) = axes.plot([speed[each.name] for each in own], y, style, label=family, markersize=4)
             for each, value in zip(own, y, strict=True):
-                said = f"{each.world.size().elements:,}"
-                axes.annotate(said, (speed[each.name], value), (3, 3), textcoords="offset points", fontsize=6)
+                place, said = (speed[each.name], value), f"{each.world.size().elements:,}"
+                axes.annotate(said, place, (3, 3), textcoords="offset points", fontsize=6, color=line.get_color())
         axes.set(xlabel="speed: beams per second, refined world = 1", ylabel=label)
         axes.grid(alpha=0.3)
     figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False)
