@@ -47,17 +47,18 @@ def segment(
 
     from hedgerow.base.progress import step_bar
     from hedgerow.compose.segment_file import save_segmentation
-    from hedgerow.compose.segment_picture import draw_segmentation
+    from hedgerow.compose.segment_picture import draw_segmentation, require_picture_suffix
     from hedgerow.compose.segmentation import SegmentSettings
     from hedgerow.compose.segmentation import segment as part
-    from hedgerow.errors import FileError
     from hedgerow.inputs import require_kind
-    from hedgerow.scenes.annotation import write_annotation
+    from hedgerow.scenes.annotation import require_annotation_suffix, write_annotation
     from hedgerow.scenes.point_source import open_points
 
     require_places(output, annotation, picture)
-    if annotation is not None and annotation.suffix.lower() not in (".csv", ".parquet"):
-        raise FileError(f"{annotation}: an annotation is written as .csv or .parquet; choose one of them")
+    if annotation is not None:
+        require_annotation_suffix(annotation)
+    if picture is not None:
+        require_picture_suffix(picture)
     chosen = SegmentSettings.parse(parse_settings(settings), "segment")
     require_kind(source, ("log", "learned world"), "segment")
     start = time.perf_counter()

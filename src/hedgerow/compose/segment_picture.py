@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.base.arrays import Array
-from hedgerow.base.figure import new_figure, save_figure
+from hedgerow.base.figure import IMAGE_FORMATS, new_figure, save_figure
 from hedgerow.compose.segmentation import RETURNS, Segmentation
 from hedgerow.scenes.annotation import CLASSES
+from hedgerow.errors import FileError
 from hedgerow.scenes.point_source import element_places, log_points
 from hedgerow.world.learned import LearnedWorld
 
@@ -33,6 +34,12 @@ COLOURS = {
 """Of the classes."""
 _GROUND, _NONE = (0.87, 0.84, 0.78), (0.72, 0.72, 0.66)
 _MOST_PIXELS = 1600
+
+
+def require_picture_suffix(path: Path) -> None:
+    """Raise FileError if a picture could not be written under such a name."""
+    if path.suffix.lower().removeprefix(".") not in IMAGE_FORMATS:
+        raise FileError(f"{path}: unknown kind of picture; the suffix must be one of .{', .'.join(IMAGE_FORMATS)}")
 
 
 def draw_segmentation(

@@ -315,6 +315,8 @@ def _assign(
         for chunk in table.chunks():
             row = find(voxels.key, grid.keys(chunk.points_m))
             mine = owner[row]
+            if chunk.label is not None and table.use_labels:
+                mine = np.where(label_groups()[chunk.label] == GROUND, 0, mine)
             found.append(mine.astype(np.uint32))
             flat.append(_is_ground(chunk, low[row], mine, ground, settings, table.use_labels))
             seen.n_points += np.bincount(mine, minlength=n_objects + 1)

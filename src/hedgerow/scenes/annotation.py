@@ -282,8 +282,7 @@ def write_annotation(path: str | Path, annotation: Annotation) -> None:
     from hedgerow.base.atomic import atomic_file
 
     path = Path(path)
-    if path.suffix.lower() not in (".csv", ".parquet"):
-        raise FileError(f"{path}: an annotation is written as .csv or .parquet; choose one of them")
+    require_annotation_suffix(path)
     table = _arrow(annotation)
     with atomic_file(path) as temporary:
         if path.suffix.lower() == ".parquet":
@@ -292,6 +291,12 @@ def write_annotation(path: str | Path, annotation: Annotation) -> None:
         else:
             csv: Any = import_module("pyarrow.csv")
             csv.write_csv(table, temporary, csv.WriteOptions(quoting_style="needed"))
+
+
+def require_annotation_suffix(path: Path) -> None:
+    """Raise FileError if an annotation could not be written under such a name."""
+    if path.suffix.lower() not in (".csv", ".parquet"):
+        raise FileError(f"{path}: an annotation is written as .csv or .parquet; choose one of them")
 
 
 def _arrow(rows: Annotation) -> Any:
