@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from hedgerow.base.arrays import Array
 from hedgerow.base.figure import IMAGE_FORMATS, new_figure, save_figure
 from hedgerow.compose.segmentation import RETURNS, Segmentation
-from hedgerow.scenes.annotation import CLASSES
 from hedgerow.errors import FileError
+from hedgerow.scenes.annotation import CLASSES
 from hedgerow.scenes.point_source import element_places, log_points
 from hedgerow.world.learned import LearnedWorld
 

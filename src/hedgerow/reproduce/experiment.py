@@ -126,6 +126,11 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     "risk-3d": Experiment(
         "risk_3d", "application risk of all models on a real drive, three programs; needs --data", needs_data=True
     ),
+    "segmentation": Experiment(
+        "segmentation",
+        "ground and plants found in a site where everything is known; a forest plot with --data",
+        needs_data=True,
+    ),
 }
 
 

@@ -7,8 +7,7 @@ used. A plant counts if it has at least 200 returns; it is found if one object h
 together (intersection over union). It is split if two objects have a fifth of it each; objects are merged if two plants
 have a fifth of one each.
 
-With `--data DIR`, or where the recordings lie beside the checkout, the plot UAS_Clip (ground, low, medium and high
-vegetation by LAS class) is scored too.
+With `--data DIR` the plot forest_plots/UAS_Clip.laz (ground, low, medium and high vegetation by LAS class) is scored too.
 """
 
 from dataclasses import dataclass
@@ -35,14 +34,15 @@ LEAST_RETURNS = 200
 _SHARE = 0.2
 """Of a plant or an object, from which it is split or merged."""
 _PLOT = Path("forest_plots") / "UAS_Clip.laz"
-_BESIDE = Path("..") / "shared" / "data"
 _LAS = {2: "ground", 3: "low vegetation", 4: "medium vegetation", 5: "high vegetation"}
 
 
 def run(
     folder: Path, size: int | None = None, seed: int = 1, say: Print = print, *, data: Path | None = None
 ) -> Outcome:
-    """Part the known site, seen in `size` sweeps, and the forest plot if its folder is given or found."""
+    """Part the known site, seen in `size` sweeps, and the forest plot if its folder is given."""
+    if data is not None and not (data / _PLOT).is_file():
+        raise FileError(f"{data}: segmentation wants the folder that holds {_PLOT}; give another --data, or none")
     site = build_site(seed)
     log = record(site, size or N_SWEEPS, seed)
     say(f"recorded {int(log.returns.hit.sum()):,} returns of a site of {len(site.class_name) - 1} objects")
@@ -51,12 +51,10 @@ def run(
     pictures = [folder / "segmentation.png"]
     draw_segmentation(pictures[0], found, log, "known site")
     parts = [score.to_markdown()]
-    if data is None and (_BESIDE / _PLOT).is_file():
-        data = _BESIDE
-    if data is not None:
-        parts.append(score_plot(data))
-    else:
+    if data is None:
         parts.append("UAS_Clip was not scored: give the folder with the recordings, `--data DIR`.")
+    else:
+        parts.append(score_plot(data))
     return Outcome(text="\n\n".join(parts), pictures=tuple(pictures))
 
 
@@ -200,8 +198,6 @@ def cloud_log(points_m: Array) -> Log:
 
 def _read_plot(path: Path) -> tuple[Array, NDArray[np.int64]]:
     """Return points, moved to the middle of the plot, and their LAS classes."""
-    if not path.is_file():
-        raise FileError(f"{path}: no such file; segmentation wants the folder that holds forest_plots: --data DIR")
     laspy = require_package("laspy", "las")
     with translate_errors(path, "a LAZ file"):
         file = laspy.read(path)

@@ -201,9 +201,8 @@ def contains(polygon_m: Array, xy_m: Array) -> NDArray[np.bool_]:
     inside = np.zeros(len(xy_m), dtype=np.bool_)
     x, y = xy_m[:, 0], xy_m[:, 1]
     for (ax, ay), (bx, by) in zip(polygon_m, np.roll(polygon_m, -1, axis=0), strict=True):
-        if ay != by:
-            crosses = (ay > y) != (by > y)
-            inside ^= crosses & (x < ax + (y - ay) * (bx - ax) / (by - ay))
+        rows = np.flatnonzero((ay > y) != (by > y))
+        inside[rows] ^= x[rows] < ax + (y[rows] - ay) * ((bx - ax) / (by - ay))
     return inside
 
 
