@@ -28,6 +28,7 @@ VERBS: dict[str, tuple[str, ...]] = {
     "See it work": ("demo",),
     "Logs": ("info", "convert", "view"),
     "Learn a site from a log": ("learn", "models", "tune", "segment"),
+    "Compose new sites": ("primitives", "compose"),
     "Fire a lidar through a site": ("fire", "serve", "sensors", "scenes", "plants", "materials", "calibrate"),
     "Measure": ("compare", "report", "risk", "reproduce"),
 }

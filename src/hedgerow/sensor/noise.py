@@ -68,4 +68,5 @@ def _returns(log: Log, range_m: NDArray[np.float32]) -> Returns:
         label=in_order("label", returns.label),
         element=in_order("element", returns.element),
         colour=in_order("colour", returns.colour),
+        object=in_order("object", returns.object),
     )

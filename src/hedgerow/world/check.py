@@ -142,6 +142,8 @@ def _symmetric(name: str, covariance: NDArray[np.float64]) -> NDArray[np.float64
 
 
 def _bounds(table: Elements) -> dict[str, tuple[float, float]]:
+    if isinstance(table, Instances):
+        return {}
     known = {"intensity": (0.0, np.inf)}
     if isinstance(table, Triangles):
         return known | {"intensity_sigma": (0.0, np.inf), "permeability": (0.0, 1.0)}

@@ -263,7 +263,8 @@ class World(ABC):
         def first_behind(some: Beams, near_m: NDArray[np.float32], far_m: NDArray[np.float32]) -> dict[str, Any]:
             passed = settings.passed_labels
             found = scene.first_behind(some, near_m, far_m, passed, seed=shot.seed, threads=shot.threads)
-            return {name: getattr(found, name) for name in ("range_m", "intensity", "label", "element")}
+            columns = {name: getattr(found, name) for name in ("range_m", "intensity", "label", "element")}
+            return columns | objects_column(scene, found.element)
 
         native = scene.native
         sigma = (native.max_sigma_m, native.max_sigma_per_m) if self.axis_answers else (0.0, 0.0)
