@@ -7,7 +7,7 @@ used. A plant counts if it has at least 200 returns; it is found if one object h
 together (intersection over union). It is split if two objects have a fifth of it each; objects are merged if two plants
 have a fifth of one each.
 
-With `--data DIR` the plot forest_plots/UAS_Clip.laz (ground, low, medium and high vegetation by LAS class) is scored too.
+With `--data DIR` the plot forest_plots/UAS_Clip.laz (LAS classes ground, low, medium, high vegetation) is scored too.
 """
 
 from dataclasses import dataclass
