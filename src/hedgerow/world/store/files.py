@@ -11,6 +11,7 @@
 """
 
 import zlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -254,10 +255,31 @@ def _read_toml(path: Path, toml: Path) -> dict[str, Any]:
     return content
 
 
+def _asset_lines(file: WorldFile) -> dict[str, str]:
+    """Say what assets there are and, by class, how many instances of them."""
+    if not file.assets:
+        return {}
+    stored = sum(asset.n_elements for asset in file.assets)
+    lines = {"Assets": f"{count(len(file.assets), 'asset')}, {count(stored, 'element')} stored once"}
+    kinds = Counter(str(asset.about["class_name"]) for asset in file.assets if "class_name" in asset.about)
+    if kinds:
+        lines["Assets"] += f": {', '.join(f'{n:,} {one_line(name)}' for name, n in sorted(kinds.items()))}"
+    tables = [file.read_row(row) for row in range(len(file.tiles)) if file.tiles.name(row) == "instances"]
+    label = np.concatenate(
+        [np.zeros(0, np.uint16), *(each.class_label for each in tables if isinstance(each, Instances))]
+    )
+    if len(label):
+        names = {number: name for name, number in file.header.classes.items()}
+        found = Counter(label.tolist())
+        said = [f"{n:,} {names.get(number, number)}" if number else f"{n:,} of no class" for number, n in found.items()]
+        lines["Instances"] = ", ".join(sorted(said, key=lambda text: text.split(" ", 1)[1]))
+    return lines
+
+
 def describe_world(path: str | Path) -> dict[str, str]:
     """Describe a saved world in a few lines: the content of `hedgerow info WORLD`.
 
-    All files are compared with their checksums, but no element is decoded.
+    All files are compared with their checksums; of elements, only instances are decoded.
 
     Args:
         path: the folder.
@@ -279,6 +301,7 @@ def describe_world(path: str | Path) -> dict[str, str]:
         "File": f"{path}, world in {count(len(file.tiles), 'tile')}, {size_text(bytes_of(file.path))}",
         "Model": one_line(header.kind),
         "Elements": ", ".join(elements) or "none",
+        **_asset_lines(file),
         "Size": f"{count(file.size.parameters, 'parameter')}, {size_text(file.size.bytes)} in memory",
         "Learned from": ", ".join(beams + source) or "unknown",
         "Ranges": f"limits {header.min_range_m:g} to {header.max_range_m:g} m, where no sensor says otherwise",
