@@ -110,7 +110,9 @@ def test_the_engine_refuses_arrays_that_do_not_fit():
     for first, count in (([0, 3], [1, 1]), ([0, 2, 2], [1, 1]), ([1, 2], [1, 1]), ([0, 2], [1, 0])):
         labels = _core.LabelArrays(first=np.array(first), label=np.array([1, 2], np.uint16), count=np.array(count))
         with pytest.raises(ValueError, match=r"labels\.(first|count)"):
-            scene._core.add_gaussians(**elements, law=_core.StopLaw.permeability, tau=3.0, answer=_core.Answer.pulse, labels=labels)
+            scene._core.add_gaussians(
+                **elements, law=_core.StopLaw.permeability, tau=3.0, answer=_core.Answer.pulse, labels=labels
+            )
 
 
 # what returns draw

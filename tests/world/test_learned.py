@@ -214,8 +214,8 @@ def test_parameters_are_counted_as_in_tables_8_and_9():
     assert size.parameters == 120
     assert size.tables == {"triangles": 7, "gaussians": 5}
     assert size.elements == 12
-    # 72 + 24 bytes of float64, 12 of float32, 18 of the one label and 4 of the object each; 72, 12, 18 and 4; 8 where the
-    # labels end.
+    # 72 + 24 bytes of float64, 12 of float32, 18 of the one label and 4 of the object each; 72, 12, 18 and 4; 8 where
+    # the labels end.
     assert size.bytes == 5 * 130 + 7 * 106 + 2 * 8
 
 

@@ -50,6 +50,8 @@ def test_a_learned_world_gives_the_same_returns_whatever_the_width_of_the_pulse(
     alone = made.fire(beams, 5)
     placed = PhysicsWorld(scene_of_world(made), SETTINGS, max_range_m=60.0).fire(beams, 5)
     assert np.array_equal(alone.returns.range_m, placed.returns.range_m)
+    assert alone.returns.element is not None
+    assert placed.returns.element is not None
     assert np.array_equal(alone.returns.element, placed.returns.element)
     assert 0.05 < alone.returns.hit.mean() < 1
 
@@ -61,6 +63,8 @@ def test_learned_triangles_stop_as_many_wide_pulses_as_rays():
     alone = made.fire(beams, 5)
     placed = PhysicsWorld(scene_of_world(made), SETTINGS, max_range_m=60.0).fire(beams, 5)
     # Coins are the same, so the same triangles answer; the noise of the range is drawn from another stream.
+    assert alone.returns.element is not None
+    assert placed.returns.element is not None
     assert np.array_equal(alone.returns.element, placed.returns.element)
     both = alone.returns.hit
     pooled = stats.ks_2samp(alone.returns.range_m[both], placed.returns.range_m[both]).pvalue  # pyright: ignore

@@ -264,13 +264,12 @@ def _asset_lines(file: WorldFile) -> dict[str, str]:
     kinds = Counter(str(asset.about["class_name"]) for asset in file.assets if "class_name" in asset.about)
     if kinds:
         lines["Assets"] += f": {', '.join(f'{n:,} {one_line(name)}' for name, n in sorted(kinds.items()))}"
-    tables = [file.read_row(row) for row in range(len(file.tiles)) if file.tiles.name(row) == "instances"]
-    label = np.concatenate(
-        [np.zeros(0, np.uint16), *(each.class_label for each in tables if isinstance(each, Instances))]
-    )
-    if len(label):
+    found: Counter[int] = Counter()
+    for row in range(len(file.tiles)):
+        if file.tiles.name(row) == "instances" and isinstance(table := file.read_row(row), Instances):
+            found.update(int(each) for each in table.class_label)
+    if found:
         names = {number: name for name, number in file.header.classes.items()}
-        found = Counter(label.tolist())
         said = [f"{n:,} {names.get(number, number)}" if number else f"{n:,} of no class" for number, n in found.items()]
         lines["Instances"] = ", ".join(sorted(said, key=lambda text: text.split(" ", 1)[1]))
     return lines
