@@ -26,6 +26,7 @@ def extract(
     *,
     output: Output,
     segments: Path | None = None,
+    annotation: Path | None = None,
     log: Path | None = None,
     classes: Annotated[list[str] | None, Parameter(name="--class", negative=())] = None,
     min_elements: int = 3,
@@ -42,6 +43,8 @@ def extract(
         the library to write, by custom NAME.world
     segments
         its objects, from hedgerow segment; default: they are found now
+    annotation
+        or its plants by hand: a table of boxes (.csv, .parquet), each a plant of what lies in it
     log
         the log that it was learned from: tells how often and from which sides each plant was seen
     classes
@@ -50,17 +53,23 @@ def extract(
         leave out plants of fewer elements
     """
     from hedgerow.base.progress import step_bar
+    from hedgerow.compose.box_segmentation import segment_by_boxes
     from hedgerow.compose.primitives import extract_primitives
     from hedgerow.compose.segment_file import load_segmentation
+    from hedgerow.errors import InputError
     from hedgerow.inputs import open_log, require_kind
-    from hedgerow.scenes.annotation import PLANT_CLASSES
+    from hedgerow.scenes.annotation import PLANT_CLASSES, read_annotation
     from hedgerow.scenes.primitive import Library
     from hedgerow.world import load_world
 
     require_places(output)
     require_kind(world, ("learned world",), "primitives extract")
     site = load_world(world)
+    if segments is not None and annotation is not None:
+        raise InputError("annotation", "give either --segments or --annotation; each says what the plants are")
     found = None if segments is None else load_segmentation(segments, site)
+    if annotation is not None:
+        found = segment_by_boxes(site, read_annotation(annotation))
     recording = None if log is None else open_log(log, "primitives extract")
     with step_bar() as progress:
         library = extract_primitives(

@@ -227,7 +227,7 @@ def _rule(name: str, length_m: float) -> str:
     """Place a class: as many as its length asks for, away from what stands already."""
     count = max(_LEAST, round(_N_EACH[name] * length_m / LENGTH_M[1]))
     width_m = KINDS[name][1]["crown_diameter_m"]
-    larger = list(reversed(PLANT_CLASSES))
+    larger: list[str] = list(reversed(PLANT_CLASSES))
     earlier = {f"{each}s": (KINDS[each][1]["crown_diameter_m"] + width_m) / 2 for each in larger[: larger.index(name)]}
     away = {each: float(round(0.75 * apart, 2)) for each, apart in earlier.items()}
     how: dict[str, Any] = {"what": name, "count": count, "trail_distance_m": list(_FROM_TRAIL_M[name])}
