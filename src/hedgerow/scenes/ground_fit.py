@@ -162,15 +162,17 @@ def fit_ground_of(grid: PointGrid, settings: GroundSettings | None = None) -> Gr
     rows = rows[_below_steepest(table.mean_m[rows], settings)]
     coarse = [settings.radius_m * factor for factor in (8, 4, 2)]
     fine = [settings.radius_m / 2**k for k in range(settings.refinements + 1)]
-    for radius_m in (*coarse, *fine):
-        field.refine(table.mean_m[rows], radius_m, rounds=3)
     data = table.mean_m[rows]
+    height_m = field.at(data)
+    for radius_m in (*coarse, *fine):
+        height_m = field.refine(data, height_m, radius_m, rounds=3)
     for _ in range(2):
-        within = _within_band(table, field.at(table.mean_m))
+        within = _within_band(table, field.near(table.mean_m))
         data = within if len(within) >= 3 else data
+        height_m = field.at(data)
         for radius_m in fine:
-            field.refine(data, radius_m, rounds=1)
-    return _gridded(field, data, settings)
+            height_m = field.refine(data, height_m, radius_m, rounds=1)
+    return _gridded(field, data, height_m, settings)
 
 
 def ground_of(
@@ -278,6 +280,16 @@ class _Field:
             z_m += self._rows(points_m, radius_m) @ coefficients.ravel()
         return z_m
 
+    def near(self, points_m: Array) -> Array:
+        """Return about the heights at (N, 3) places: between points of a grid, which is quicker for many."""
+        size_m = np.maximum(self.high_m - self.low_m, 1e-3)
+        side_m = max(self._settings.cell_m, float(np.sqrt(size_m.prod() / MAX_POINTS)))
+        n = np.maximum(np.ceil(size_m / side_m), 1)
+        x, y = (float(self.low_m[k]) + float(size_m[k] / n[k]) * np.arange(float(n[k]) + 1) for k in (0, 1))
+        surface = Terrain(x, y, self.on_grid(x, y))
+        inside = [np.clip(points_m[:, k], axis[0], axis[-1]) for k, axis in enumerate((x, y))]
+        return surface.height_m(inside[0], inside[1])
+
     def on_grid(self, x_m: Array, y_m: Array) -> Array:
         """Return the (ny, nx) heights on a regular grid."""
         z_m = np.full((len(y_m), len(x_m)), self._level_m)
@@ -286,12 +298,22 @@ class _Field:
             z_m += along_y @ (along_x @ coefficients).T
         return z_m
 
-    def refine(self, points_m: Array, radius_m: float, rounds: int) -> None:
-        """Fit one layer to what the others leave, weighing down what lies above."""
+    def refine(self, points_m: Array, height_m: Array, radius_m: float, rounds: int) -> Array:
+        """Fit one layer to what the others leave, weighing down what lies above.
+
+        Args:
+            points_m: (N, 3) data.
+            height_m: (N,) what all layers give there so far.
+            radius_m: of the layer.
+            rounds: how often weights are set anew.
+
+        Returns:
+            (N,) what all layers give then.
+        """
         from scipy import sparse
 
         rows = self._rows(points_m, radius_m)
-        rest_m = points_m[:, 2] - self.at(points_m)
+        rest_m = points_m[:, 2] - height_m
         had = self._layers.get(radius_m, np.zeros(self._shape(radius_m)))
         change = np.zeros(had.size)
         for _ in range(rounds):
@@ -304,6 +326,7 @@ class _Field:
             matrix = matrix + sparse.diags(np.full(had.size, damping))
             change = _solved(matrix, weighted.T @ rest_m, change, 1 / (diagonal + damping))
         self._layers[radius_m] = had + change.reshape(had.shape)
+        return height_m + rows @ change
 
     def _shape(self, radius_m: float) -> tuple[int, int]:
         n = np.ceil((self.high_m - self.low_m) / (radius_m / 2.5)).astype(int) + 5
@@ -368,7 +391,7 @@ def _weights(off_m: Array, radius_m: float) -> Array:
     return np.where(off_m > 0, 1 / (1 + (off_m / above_m) ** 4), 1 / (1 + (off_m / below_m) ** 4))
 
 
-def _gridded(field: _Field, data_m: Array, settings: GroundSettings) -> Ground:
+def _gridded(field: _Field, data_m: Array, height_m: Array, settings: GroundSettings) -> Ground:
     from scipy import ndimage
 
     spacing_m = settings.spacing_m
@@ -377,7 +400,7 @@ def _gridded(field: _Field, data_m: Array, settings: GroundSettings) -> Ground:
     axes: list[Array] = [spacing_m * np.arange(float(low[k]), float(high[k]) + 1) for k in (0, 1)]
     near = [np.clip(axis, field.low_m[k], field.high_m[k]) for k, axis in enumerate(axes)]
     z_m = field.on_grid(near[0], near[1])
-    off_m = data_m[:, 2] - field.at(data_m)
+    off_m = data_m[:, 2] - height_m
     reach = int(np.ceil(settings.max_side_m / 2 / spacing_m))
     seen = np.zeros((len(axes[1]) + 2 * reach, len(axes[0]) + 2 * reach), dtype=np.bool_)
     i, j = (np.rint(data_m[:, k] / spacing_m - low[k]).astype(np.int64) + reach for k in (0, 1))
