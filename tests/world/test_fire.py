@@ -152,7 +152,7 @@ def test_no_extinction_stops_nothing_whatever_the_coin(law):
     # 51 M coins of 2^23 kinds: all but two in a thousand kinds, also those whose logarithm is all but zero, come up.
     scene = Scene()
     mean = np.c_[np.linspace(5, 15, 64), np.zeros((64, 2))]
-    scene.add_gaussians(mean, np.broadcast_to(np.eye(3) * 0.04, (64, 3, 3)), **{law: 0.0})
+    scene.add_gaussians(mean, np.broadcast_to(np.eye(3) * 0.04, (64, 3, 3)), **{law: 0.0})  # pyright: ignore[reportArgumentType]
     assert (scene.fire(repeated([1.0, 0, 0], 800_000), seed=1).element < 0).all()
 
 

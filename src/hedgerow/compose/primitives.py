@@ -10,9 +10,9 @@ with it (`scenes/primitive.py`).
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -162,15 +162,10 @@ def _asset(world: LearnedWorld, cut: _Cut, view: NDArray[np.int64] | None, found
 def moved_part(part: Part, cut: _Cut) -> Part:
     """Return elements in the frame of their primitive; they are no object there."""
     c, s = np.cos(cut.yaw_rad), np.sin(cut.yaw_rad)
-    turn = np.array([[c, s, 0], [-s, c, 0], [0, 0, 1.0]])  # from the map to the primitive
-    columns: dict[str, Any] = part.settings() | part.columns() | {"object": np.zeros(len(part), dtype=np.uint32)}
-    if isinstance(part, Triangles):
-        columns["corners_m"] = (part.corners_m - cut.foot_m) @ turn.T
-        return Triangles(**columns)
-    turned = turn @ part.covariance_m2 @ turn.T
-    columns["covariance_m2"] = (turned + turned.transpose(0, 2, 1)) / 2
-    columns["mean_m"] = (part.mean_m - cut.foot_m) @ turn.T
-    return Gaussians(**columns)
+    to_primitive = np.eye(4)
+    to_primitive[:2, :2] = [[c, s], [-s, c]]
+    to_primitive[:3, 3] = -to_primitive[:3, :3] @ cut.foot_m
+    return replace(part.transformed(to_primitive), object=np.zeros(len(part), dtype=np.uint32))
 
 
 def _corner_heights(cut: _Cut, found: Segmentation) -> list[float]:

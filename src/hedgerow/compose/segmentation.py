@@ -274,6 +274,8 @@ class _Seen:
 
 
 def _tables(source: "Log | LogSource | LearnedWorld", settings: SegmentSettings, use_labels: bool) -> list[_Table]:
+    if isinstance(source, LearnedWorld) and "instances" in source.tables:
+        raise InputError("source", "is composed of assets: its instances are its objects, and need not be found")
     names = list(source.tables) if isinstance(source, LearnedWorld) else [RETURNS]
     return [_Table(name, source, settings.voxel_m, use_labels) for name in names]
 

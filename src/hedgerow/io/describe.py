@@ -116,6 +116,8 @@ def _origin_lines(metadata: dict[str, Any]) -> dict[str, str]:
     """Say what a simulated log was fired at and how; takes these entries out of the metadata."""
     lines: dict[str, str] = {}
     world, trajectory = metadata.pop("world", None), metadata.pop("trajectory", None)
+    if isinstance(classes := metadata.pop("classes", None), dict):
+        lines["Classes"] = f"{count(len(cast('dict[str, Any]', classes)), 'name')} of labels"
     if isinstance(world, dict):
         said = cast("dict[str, Any]", world)
         name = said.get("scene") or said.get("path", "")

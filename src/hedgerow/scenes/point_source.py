@@ -115,7 +115,7 @@ def all_points(
     if not isinstance(source, LearnedWorld):
         yield from log_points(source, thin)
         return
-    for table in source.tables.values():
+    for table in source.spread().values():
         points_m, element = element_points(table, side_m)
         yield PointChunk(points_m, element_labels(table)[element], len(table))
 

@@ -93,6 +93,23 @@ def instances_of(
     return Instances.of(asset, transform, boxes, n_elements, **how)
 
 
+def spread_instances(assets: Sequence[Asset], instances: Instances, most: int) -> dict[str, Triangles | Gaussians]:
+    """Return copies of assets as tables of elements in the map, for pictures; of more than `most`, evenly thinned.
+
+    A table holds the Gaussians or the triangles of all copies, with the settings of the first.
+    """
+    total = int(instances.n_each.sum())
+    step = max(1, -(-total // max(1, most)))
+    found: dict[str, list[Triangles | Gaussians]] = {}
+    for row, matrix in enumerate(instances.transform):
+        for part in assets[int(instances.asset[row])].parts:
+            name = "instances of " + ("triangles" if isinstance(part, Triangles) else "Gaussians")
+            some = part[row % step :: step]
+            if len(some):
+                found.setdefault(name, []).append(some.transformed(matrix))
+    return {name: type(parts[0]).join(parts) for name, parts in found.items()}  # pyright: ignore[reportArgumentType]
+
+
 def require_assets(assets: Sequence[Asset], instances: Elements | None) -> None:
     """Check that names differ, and that instances name assets that are there and know their sizes.
 

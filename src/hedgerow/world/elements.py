@@ -8,7 +8,7 @@ Equations: docs/models.md §2 to §4.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
 from typing import Any, Literal, Self
 
@@ -145,6 +145,13 @@ class Gaussians(Elements):
         half = self.tau * np.sqrt(variance)
         return self.mean_m - half, self.mean_m + half
 
+    def transformed(self, matrix: NDArray[np.float64]) -> Self:
+        """Return the elements placed by a (4, 4) or (3, 4) affine transform; depth and extinction stay as they are."""
+        turn, shift = matrix[:3, :3], matrix[:3, 3]
+        placed = turn @ self.covariance_m2 @ turn.T
+        symmetric = (placed + placed.transpose(0, 2, 1)) / 2
+        return replace(self, mean_m=self.mean_m @ turn.T + shift, covariance_m2=symmetric)
+
     def n_parameters(self) -> int:
         """Count 10 each: mean 3, covariance 6, permeability (or extinction, or depth) 1."""
         return 10 * len(self)
@@ -214,6 +221,10 @@ class Triangles(Elements):
     def bounds_m(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the boxes around the corners."""
         return self.corners_m.min(axis=1), self.corners_m.max(axis=1)
+
+    def transformed(self, matrix: NDArray[np.float64]) -> Self:
+        """Return the triangles placed by a (4, 4) or (3, 4) affine transform."""
+        return replace(self, corners_m=self.corners_m @ matrix[:3, :3].T + matrix[:3, 3])
 
     def n_parameters(self) -> int:
         """Count 9 each (three corners, shared or not, as Browning 2012 does), or 10 if any triangle is permeable."""

@@ -28,7 +28,7 @@ from hedgerow.errors import InputError
 from hedgerow.log import MISSING, Beams, Log, Returns, require_limits
 from hedgerow.pulse.receiver import BeamSettings, resolve_pulse
 from hedgerow.sensor import Sensor
-from hedgerow.world.assets import Asset, instances_of, require_assets
+from hedgerow.world.assets import Asset, instances_of, require_assets, spread_instances
 from hedgerow.world.check import TABLES, check_table, name_of
 from hedgerow.world.elements import Elements, Gaussians, Instances, Points, RememberedBeams, Triangles
 from hedgerow.world.points import PointScene, Remembered, build_cloud
@@ -398,6 +398,15 @@ class LearnedWorld(ElementWorld):
             sum(column.nbytes for table in self.tables.values() for column in table.columns().values())
             + sum(asset.n_bytes() for asset in self.assets),
         )
+
+    def spread(self, most: int = 2_000_000) -> dict[str, Elements]:
+        """Return the tables with all copies of assets as elements of their own, for pictures, by name.
+
+        Of more than `most` elements of copies, some are left out, evenly.
+        """
+        own = {name: table for name, table in self.tables.items() if not isinstance(table, Instances)}
+        instances = self.tables.get("instances")
+        return own | (spread_instances(self.assets, instances, most) if isinstance(instances, Instances) else {})
 
     def coarser(self, elements: int) -> "LearnedWorld":
         """Return this world with about so many elements, merged by what it costs in likelihood (world/coarser.py).

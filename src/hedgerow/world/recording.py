@@ -240,7 +240,8 @@ def _add_tiles(found: _Collected, name: str, part: Part, tile_m: float) -> None:
     for (x, y), rows in _by_tile(tile):
         matrix = np.eye(4)
         matrix[:2, 3] = (x + 0.5) * tile_m, (y + 0.5) * tile_m
-        found.assets.append(Asset(f"{name}.{x}_{y}", (_moved(part[rows], -matrix[:3, 3]),)))
+        back = 2 * np.eye(4) - matrix  # of a shift alone
+        found.assets.append(Asset(f"{name}.{x}_{y}", (part[rows].transformed(back),)))
         number = len(found.assets) - 1
         found.add(number, matrix[None], np.full(1, -1, dtype=np.int32), np.zeros(1, dtype=np.uint32))
 
@@ -250,9 +251,3 @@ def _by_tile(tile: NDArray[np.int64]) -> list[tuple[tuple[int, int], NDArray[np.
     ends = np.flatnonzero((np.diff(tile[order], axis=0) != 0).any(axis=1)) + 1
     groups = np.split(order, ends)
     return [((int(tile[rows[0], 0]), int(tile[rows[0], 1])), rows) for rows in groups if len(rows)]
-
-
-def _moved(part: Part, shift_m: NDArray[np.float64]) -> Part:
-    name = "corners_m" if isinstance(part, Triangles) else "mean_m"
-    columns: dict[str, Any] = part.settings() | part.columns()
-    return type(part)(**(columns | {name: columns[name] + shift_m}))

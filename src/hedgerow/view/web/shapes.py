@@ -71,7 +71,7 @@ def make_shapes(
         most_gaussians: of more, some are left out, evenly; of other elements there may be MOST_ELEMENTS.
     """
     found: dict[str, Shape] = {}
-    for name, whole in world.tables.items():
+    for name, whole in world.spread().items():
         if len(whole) == 0:
             continue
         limit = most_gaussians if isinstance(whole, Gaussians) else MOST_ELEMENTS
@@ -111,7 +111,7 @@ def _opacity(table: Gaussians) -> NDArray[np.float32]:
 
 def element_values(worlds: list[LearnedWorld], quantity: Quantity) -> NDArray[np.float64]:
     """Return what all elements of some worlds are coloured by, in one array; empty if they lack it."""
-    found = [_values(table, quantity) for world in worlds for table in world.tables.values()]
+    found = [_values(table, quantity) for world in worlds for table in world.spread().values()]
     return np.concatenate([np.zeros(0), *(values for values in found if values is not None)])
 
 
