@@ -5,7 +5,7 @@ import time
 from typing import TYPE_CHECKING
 
 from hedgerow.cli.app import app, out, print_table
-from hedgerow.cli.options import Output, SceneSeed, SceneSettings, parse_settings, require_places
+from hedgerow.cli.options import Output, SceneSeed, SceneSettings, parse_settings
 
 if TYPE_CHECKING:
     from hedgerow.world import LearnedWorld
@@ -35,10 +35,11 @@ def compose(
     wavelength_nm
         of the laser; sets the reflectance of materials
     """
+    from hedgerow.base.atomic import require_place
     from hedgerow.base.progress import step_bar
     from hedgerow.compose.composition import compose as composed
 
-    require_places(output)
+    require_place(output, folder=True)
     start = time.perf_counter()
     with step_bar() as progress:
         world = composed(scene, wavelength_nm=wavelength_nm, seed=seed, set=parse_settings(settings), progress=progress)

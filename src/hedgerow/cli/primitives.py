@@ -52,6 +52,7 @@ def extract(
     min_elements
         leave out plants of fewer elements
     """
+    from hedgerow.base.atomic import require_place
     from hedgerow.base.progress import step_bar
     from hedgerow.compose.box_segmentation import segment_by_boxes
     from hedgerow.compose.primitives import extract_primitives
@@ -62,7 +63,7 @@ def extract(
     from hedgerow.scenes.primitive import Library
     from hedgerow.world import load_world
 
-    require_places(output)
+    require_place(output, folder=True)
     require_kind(world, ("learned world",), "primitives extract")
     site = load_world(world)
     if segments is not None and annotation is not None:
