@@ -2,8 +2,8 @@
 """Objects among the voxels of a site: what stands on the ground, parted, and told apart by shape.
 
 First come surfaces: walls, huts and vehicles are parted from the plants that touch them. The rest is parted at stems
-and tops (`trees`), and each part gets its class (`shape_classes`). Shrubs that touch become one again; those that run
-on are patches. Last, the voxels near the ground under an object become part of it.
+and tops (`trees`), and each part gets its class (`shape_classes`). Shrubs that touch and run on become one again, a
+patch. Last, the voxels near the ground under an object become part of it.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.base.arrays import Array
-from hedgerow.base.parameters import Parameters, Positive
+from hedgerow.base.parameters import Parameters, Positive, Share
 from hedgerow.compose.clusters import LinkedCells
 from hedgerow.compose.shape_classes import (
     SHRUBS,
@@ -53,6 +53,8 @@ class SegmentSettings(Parameters):
     """Smallest object, in voxels."""
     patch_m: Positive = 4.0
     """Shrubs that run on longer than this are a patch [m]."""
+    patch_alike: Share = 0.6
+    """Shrubs of a patch that touch are alike: the lower is no lower than this share of the other."""
     cell_m: Positive = 2.0
     """Side of the cells that a patch is cut into [m]."""
     ground: GroundSettings = GroundSettings()
@@ -178,7 +180,7 @@ def _plants(
 def _joined_shrubs(
     cells: LinkedCells, of_cell: Rows, class_name: NDArray[np.str_], shapes: Shapes, middle: Array, settings: Any
 ) -> tuple[Rows, NDArray[np.str_], NDArray[np.bool_]]:
-    """Join shrubs that touch; return the new number of each part, and class and patch of what there is then."""
+    """Join shrubs that touch and run on; return the new number of each part, and class and patch of what is then."""
     from scipy import sparse
 
     csgraph: Any = sparse.csgraph
@@ -186,22 +188,26 @@ def _joined_shrubs(
     is_shrub = np.isin(class_name, SHRUBS)
     pair = of_cell[cells.link]
     pair = pair[(pair[:, 0] != pair[:, 1]) & is_shrub[pair].all(axis=1)]
+    high = shapes.height_m[pair]
+    pair = pair[high.min(axis=1) > settings.patch_alike * high.max(axis=1)]
     graph = sparse.coo_matrix((np.ones(len(pair)), (pair[:, 0], pair[:, 1])), shape=(n, n)).tocsr()
     _, group = csgraph.connected_components(graph, directed=False)
-    group = group.astype(np.int64)
     n_groups = int(group.max()) + 1
     top = np.zeros(n_groups)
     np.maximum.at(top, group, shapes.height_m)
     # A single shrub is about as wide as it is high.
     runs_on = _lengths(group[of_cell], n_groups, middle) > np.maximum(settings.patch_m, 1.3 * top)
-    # Half of a patch's tops are lower than this; one sapling in a hedge does not make it a large shrub.
-    usual = quantile_by(group, n_groups, shapes.height_m, 0.5)
+    in_patch = runs_on[group] & is_shrub
+    # What does not run on stays apart: two shrubs may touch.
+    _, group = np.unique(np.where(in_patch, group, n_groups + np.arange(n)), return_inverse=True)
+    group = group.reshape(-1).astype(np.int64)
+    n_groups = int(group.max()) + 1
     first = np.zeros(n_groups, dtype=np.int64)
     first[group[::-1]] = np.arange(n)[::-1]
-    shrub = is_shrub[first]
-    is_patch = shrub & runs_on
-    names = np.where(shrub, by_height(np.where(is_patch, usual, top), SHRUBS), class_name[first])
-    return group, names, is_patch
+    is_patch = in_patch[first]
+    # Half of a patch's tops are lower than this; one sapling in a hedge does not make it a large shrub.
+    usual = quantile_by(group, n_groups, shapes.height_m, 0.5)
+    return group, np.where(is_patch, by_height(usual, SHRUBS), class_name[first]), is_patch
 
 
 def _lengths(group: Rows, n: int, points_m: Array) -> Array:
@@ -249,10 +255,12 @@ def _numbered(group: Rows, top_m: Array, n: int, settings: SegmentSettings) -> t
 
 
 def _take_low(voxels: GridTable, low: NDArray[np.bool_], objects: Rows) -> None:
-    """Give low voxels to the object whose lowest voxels stand right above them: its foot."""
+    """Give low voxels to the object whose lowest voxels stand above them, or above their neighbours: its foot."""
     rows = np.flatnonzero(low)
+    beside = [(0, 0), (0, 1), (0, -1), (1, 0), (-1, 0)]
+    before = objects.copy()  # those taken must not take others in turn: a foot does not creep along the ground
     for up in (1, 2, 3):
-        above = find(voxels.key, voxels.key[rows] + step(0, 0, up))
-        taken = (above >= 0) & (objects[above] > 0) & (objects[rows] == 0)
-        # Those taken must not take others in turn: a foot is a few voxels high.
-        objects[rows[taken]] = objects[above[taken]]
+        for dx, dy in beside:
+            above = find(voxels.key, voxels.key[rows] + step(dx, dy, up))
+            taken = (above >= 0) & (before[above] > 0) & (objects[rows] == 0)
+            objects[rows[taken]] = before[above[taken]]

@@ -202,7 +202,7 @@ def contains(polygon_m: Array, xy_m: Array) -> NDArray[np.bool_]:
     x, y = xy_m[:, 0], xy_m[:, 1]
     for (ax, ay), (bx, by) in zip(polygon_m, np.roll(polygon_m, -1, axis=0), strict=True):
         rows = np.flatnonzero((ay > y) != (by > y))
-        inside[rows] ^= x[rows] < ax + (y[rows] - ay) * ((bx - ax) / (by - ay))
+        inside[rows] ^= x[rows] < ax + (y[rows] - ay) / (by - ay) * (bx - ax)
     return inside
 
 
