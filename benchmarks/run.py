@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """All benchmarks, one table. Ratios are measured in one run with the contenders taking turns.
 
-python benchmarks/run.py [triangles gaussians beam growth beams learning refined memory live crowd risk planar]
+python benchmarks/run.py [NAME ...]     NAME: a word of ALL; default: all of them
 """
 
 import importlib
@@ -30,6 +30,8 @@ ALL = [
     "crowd",
     "risk",
     "planar",
+    "compose",
+    "segmentation",
 ]
 
 
