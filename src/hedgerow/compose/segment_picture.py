@@ -60,7 +60,7 @@ def draw_segmentation(
     tall = size[1] > size[0]
     share = float(size.min() / size.max())
     long_in, short_in = 13.0, max(13.0 * share, 3.0)
-    figure = new_figure(*((2 * short_in + 2, long_in) if tall else (long_in + 1, 2 * short_in + 1)))
+    figure = new_figure(*((2 * short_in + 2, long_in + 1) if tall else (long_in + 1, 2 * short_in + 2)))
     panels: Any = figure.subplots(1, 2) if tall else figure.subplots(2, 1)
     for panel, colours, name in zip(panels, (by_class, by_object), ("classes", "objects"), strict=True):
         panel.imshow(_painted(owner, flat, colours), origin="lower", extent=extent, interpolation="nearest")
@@ -68,7 +68,7 @@ def draw_segmentation(
         panel.set_xlabel("x [m]")
         panel.set_ylabel("y [m]")
     _outlines(panels[0], segmentation)
-    _legend(panels[0], segmentation)
+    _legend(figure, segmentation)
     save_figure(figure, path)
 
 
@@ -133,10 +133,10 @@ def _outlines(panel: Any, segmentation: Segmentation) -> None:
             panel.plot(*np.concatenate([each.polygon_m, each.polygon_m[:1]]).T, color="black", linewidth=0.6)
 
 
-def _legend(panel: Any, segmentation: Segmentation) -> None:
+def _legend(figure: Any, segmentation: Segmentation) -> None:
     from matplotlib.patches import Patch
 
     counts = segmentation.counts()
     shown = [Patch(color=COLOURS[name], label=f"{name} ({counts[name]})") for name in CLASSES if counts[name]]
     if shown:
-        panel.legend(handles=shown, loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=8)
+        figure.legend(handles=shown, loc="outside upper center", ncols=4, fontsize=8)
