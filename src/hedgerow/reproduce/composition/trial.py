@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the experiments on composed sites share: plants learned on section 1, and section 2 to be composed of them.
+
+    library = learn_library(folder, Sizes(), seed, say)
+    trial = open_trial(folder, library, Sizes(), seed, say)
+    world = trial.compose("truth", trial.truth)
+
+Section 2 was mapped once, by a drive along its trail, and is judged by another drive beside it. What the second drive
+measures with another seed is the floor: no simulation can be expected to come nearer.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from hedgerow import io
+from hedgerow.log import Log
+from hedgerow.models import learn
+from hedgerow.reproduce.composition.scoring import first_only
+from hedgerow.reproduce.composition.sections import Section, open_section
+from hedgerow.reproduce.composition.sites import Ground, compose_section, make_library, of_library, way_of, write_boxes
+from hedgerow.reproduce.experiment import Print
+from hedgerow.scenes.annotation import Annotation
+from hedgerow.scenes.primitive import Library
+from hedgerow.world.learned import LearnedWorld
+
+MODEL = "hybrid"
+"""How section 1 is learned: as Tallavajhula 2018 §4.2 does, surfaces and Gaussians."""
+BESIDE_M = 1.0
+"""The drive that judges goes so far to the left of the one that maps."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much of the sections is built and driven."""
+
+    learned: float = 0.3
+    """Length of section 1, as a share of its 350 m."""
+    composed: float = 0.15
+    """Length of section 2, as a share of its 650 m."""
+    metre_per_sweep: float = 3.0
+    """Of section 1: a sweep is recorded every so many metres."""
+    mapped_sweeps: int = 30
+    """Of the drive that maps section 2."""
+    judged_sweeps: int = 12
+    """Of the drive that judges."""
+
+    @classmethod
+    def of(cls, size: int | None) -> Self:
+        """Return the default sizes, or with so many judging sweeps, sections that grow with them."""
+        if size is None:
+            return cls()
+        share = min(1.0, max(0.1, 0.15 * size / 12))
+        return cls(max(0.1, min(1.0, 2 * share)), share, 3.0, max(4, round(2.5 * size)), size)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Section 2, mapped by one drive and judged by another, and the plants of section 1 to compose it of."""
+
+    folder: Path
+    library: Library
+    section: Section
+    truth: Annotation
+    """Its true boxes."""
+    mapping: Log
+    """The drive that maps it."""
+    judged: Log
+    """First returns of the drive that judges."""
+    again: Log
+    """The same beams in reality, with another seed."""
+    thin: int = 3
+    """One in so many mapping sweeps tells the ground."""
+
+    def compose(self, name: str, boxes: Annotation, *, among: int = 1, scale: str = "none") -> LearnedWorld:
+        """Compose the section of some boxes; its files, NAME.csv and NAME.toml, stay in the folder."""
+        annotation = write_boxes(self.folder, name, boxes, self.mapping)
+        things = of_library(self.library, among=among, scale=scale)
+        ground = Ground("mapping.parquet", self.thin)
+        return compose_section(self.folder / f"{name}.toml", things, annotation, ground, way_of(self.mapping))
+
+
+def learn_library(folder: Path, sizes: Sizes, seed: int, say: Print) -> Library:
+    """Record section 1, learn it, and cut its plants out by their true boxes; the library stays in the folder."""
+    section = open_section(folder, 1, sizes.learned, seed)
+    log = section.record(0.0, max(4, round(section.length_m / sizes.metre_per_sweep)), seed)
+    world = learn(log, MODEL)
+    library = make_library(world, section.truth_annotation(), log, folder / "library.world")
+    say(f"section 1, {section.length_m:.0f} m: {len(library)} primitives from {len(log):,} beams")
+    return library
+
+
+def open_trial(folder: Path, library: Library, sizes: Sizes, seed: int, say: Print) -> Trial:
+    """Build section 2 and record its drives; the mapping drive stays in the folder."""
+    section = open_section(folder, 2, sizes.composed, seed)
+    mapping = section.record(0.0, sizes.mapped_sweeps, 10 * seed + 1)
+    io.write_log(mapping, folder / "mapping.parquet")
+    judged, again = (first_only(section.record(BESIDE_M, sizes.judged_sweeps, 10 * seed + number)) for number in (2, 3))
+    truth = section.truth_annotation()
+    say(f"section 2, {section.length_m:.0f} m: {len(truth)} plants, {len(judged):,} beams to judge by")
+    return Trial(folder, library, section, truth, mapping, judged, again)
