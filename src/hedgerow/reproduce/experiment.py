@@ -131,6 +131,9 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         "ground and plants found in a site where everything is known; a forest plot with --data",
         needs_data=True,
     ),
+    "annotation-error": Experiment(
+        "composition.annotation_error", "what missed plants, wrong classes and boxes of an annotation cost"
+    ),
     "dense-forest": Experiment(
         "composition.dense_forest", "Tallavajhula 2018 Fig. 4.25: a forest that nobody scanned, of learned trees"
     ),

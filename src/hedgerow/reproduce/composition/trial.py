@@ -9,14 +9,17 @@ Section 2 was mapped once, by a drive along its trail, and is judged by another 
 measures with another seed is the floor: no simulation can be expected to come nearer.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
+import numpy as np
+
 from hedgerow import io
 from hedgerow.log import Log
+from hedgerow.metrics.crps import crps
 from hedgerow.models import learn
-from hedgerow.reproduce.composition.scoring import first_only
+from hedgerow.reproduce.composition.scoring import DRAWS, BeamScores
 from hedgerow.reproduce.composition.sections import Section, open_section
 from hedgerow.reproduce.composition.sites import Ground, compose_section, make_library, of_library, way_of, write_boxes
 from hedgerow.reproduce.experiment import Print
@@ -66,18 +69,31 @@ class Trial:
     mapping: Log
     """The drive that maps it."""
     judged: Log
-    """First returns of the drive that judges."""
-    again: Log
-    """The same beams in reality, with another seed."""
+    """The drive that judges."""
+    again: tuple[Log, ...]
+    """The same beams in reality, with other seeds."""
     thin: int = 3
     """One in so many mapping sweeps tells the ground."""
 
     def compose(self, name: str, boxes: Annotation, *, among: int = 1, scale: str = "none") -> LearnedWorld:
-        """Compose the section of some boxes; its files, NAME.csv and NAME.toml, stay in the folder."""
-        annotation = write_boxes(self.folder, name, boxes, self.mapping)
+        """Compose the section of some boxes, on its fitted ground; NAME.csv and NAME.toml stay in the folder."""
+        annotation = write_boxes(self.folder, name, on_ground(boxes), self.mapping)
         things = of_library(self.library, among=among, scale=scale)
         ground = Ground("mapping.parquet", self.thin)
         return compose_section(self.folder / f"{name}.toml", things, annotation, ground, way_of(self.mapping))
+
+    def floor(self) -> BeamScores:
+        """Score reality itself, with other seeds: the floor of every score but the likelihood, which it has not."""
+        drawn = np.stack([log.returns.first_m for log in self.again])
+        score = crps(self.judged.returns.first_m, drawn, self.judged.max_range_m)
+        return BeamScores(self.judged, drawn[0], score, np.full(len(self.judged), np.nan))
+
+
+def on_ground(boxes: Annotation) -> Annotation:
+    """Return boxes that stand on the ground, wherever that is."""
+    place = boxes.position_m.copy()
+    place[:, 2] = np.nan
+    return replace(boxes, position_m=place)
 
 
 def learn_library(folder: Path, sizes: Sizes, seed: int, say: Print) -> Library:
@@ -95,7 +111,9 @@ def open_trial(folder: Path, library: Library, sizes: Sizes, seed: int, say: Pri
     section = open_section(folder, 2, sizes.composed, seed)
     mapping = section.record(0.0, sizes.mapped_sweeps, 10 * seed + 1)
     io.write_log(mapping, folder / "mapping.parquet")
-    judged, again = (first_only(section.record(BESIDE_M, sizes.judged_sweeps, 10 * seed + number)) for number in (2, 3))
+    judged, *again = (
+        section.record(BESIDE_M, sizes.judged_sweeps, 10 * seed + number) for number in range(2, 3 + DRAWS)
+    )
     truth = section.truth_annotation()
     say(f"section 2, {section.length_m:.0f} m: {len(truth)} plants, {len(judged):,} beams to judge by")
-    return Trial(folder, library, section, truth, mapping, judged, again)
+    return Trial(folder, library, section, truth, mapping, judged, tuple(again))
