@@ -207,17 +207,20 @@ def draw(rows: list[Cost], path: Path) -> None:
     place = np.arange(len(rows))[::-1]
     colour = [_colour(each.name) for each in rows]
     for axes, (key, label, _) in zip(panels, COLUMNS, strict=True):
-        values = np.array([each.values[key] for each in rows])
-        axes.barh(place, values, color=colour, height=0.7)
-        axes.axvline(by_name[TRUE].values[key], color="black", linewidth=0.8)
-        axes.axvline(by_name[FLOOR].values[key], color="black", linewidth=0.8, linestyle=":")
-        axes.set(title=label, yticks=place, yticklabels=[each.name for each in rows])
-        if key == "f1":
-            axes.set_xlim(max(0.0, values.min() - 0.02), 1.0)
+        axes.barh(place, [_shown(each, key) for each in rows], color=colour, height=0.7)
+        axes.axvline(_shown(by_name[TRUE], key), color="black", linewidth=0.8)
+        axes.axvline(_shown(by_name[FLOOR], key), color="black", linewidth=0.8, linestyle=":")
+        title = "1 - F1" if key == "f1" else label
+        axes.set(title=title, yticks=place, yticklabels=[each.name for each in rows])
         axes.grid(axis="x", alpha=0.3)
         axes.tick_params(labelsize=8)
     figure.supxlabel("line: true boxes; dotted: reality again", fontsize=9)
     save_figure(figure, path)
+
+
+def _shown(row: Cost, key: str) -> float:
+    """Return a score so that low is good."""
+    return 1 - row.values[key] if key == "f1" else row.values[key]
 
 
 def _colour(name: str) -> str:
