@@ -134,8 +134,19 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     "annotation-error": Experiment(
         "composition.annotation_error", "what missed plants, wrong classes and boxes of an annotation cost"
     ),
+    "scan-matching-risk": Experiment(
+        "composition.scan_matching_risk",
+        "Tallavajhula 2018 Table 4.4: scan matching in learned and composed sites; a real drive and meshes with --data",
+        needs_data=True,
+    ),
     "dense-forest": Experiment(
         "composition.dense_forest", "Tallavajhula 2018 Fig. 4.25: a forest that nobody scanned, of learned trees"
+    ),
+    "mapping-speed": Experiment(
+        "composition.mapping_speed", "Tallavajhula 2018 §4.4.1: a dense map of a site that was driven through fast"
+    ),
+    "worst-rays": Experiment(
+        "composition.worst_rays", "Tallavajhula 2018 Figs. 4.20 to 4.23: where single rays err most, and why"
     ),
 }
 

@@ -21,7 +21,15 @@ from hedgerow.metrics.crps import crps
 from hedgerow.models import learn
 from hedgerow.reproduce.composition.scoring import DRAWS, BeamScores
 from hedgerow.reproduce.composition.sections import Section, open_section
-from hedgerow.reproduce.composition.sites import Ground, compose_section, make_library, of_library, way_of, write_boxes
+from hedgerow.reproduce.composition.sites import (
+    Ground,
+    Things,
+    compose_section,
+    make_library,
+    of_library,
+    way_of,
+    write_boxes,
+)
 from hedgerow.reproduce.experiment import Print
 from hedgerow.scenes.annotation import Annotation
 from hedgerow.scenes.primitive import Library
@@ -75,10 +83,16 @@ class Trial:
     thin: int = 3
     """One in so many mapping sweeps tells the ground."""
 
-    def compose(self, name: str, boxes: Annotation, *, among: int = 1, scale: str = "none") -> LearnedWorld:
-        """Compose the section of some boxes, on its fitted ground; NAME.csv and NAME.toml stay in the folder."""
+    def compose(self, name: str, boxes: Annotation, things: Things | None = None) -> LearnedWorld:
+        """Compose the section of some boxes, on its fitted ground; NAME.csv and NAME.toml stay in the folder.
+
+        Args:
+            name: of the files.
+            boxes: where plants stand.
+            things: what fills the boxes. Default: the primitives of the library, the nearest for each, not scaled.
+        """
         annotation = write_boxes(self.folder, name, on_ground(boxes), self.mapping)
-        things = of_library(self.library, among=among, scale=scale)
+        things = things or of_library(self.library)
         ground = Ground("mapping.parquet", self.thin)
         return compose_section(self.folder / f"{name}.toml", things, annotation, ground, way_of(self.mapping))
 
