@@ -37,6 +37,7 @@ def test_log_is_described(tmp_path):
         "Sensor": "hdl-64e",
         "Beams": "4 in 2 sweeps (3 to 4)",
         "Time": "0.000000000 to 0.300000000 s (0.3 s)",
+        "Path": "0.0 m from sweep to sweep",
         "Returns": "5, 75.0 % of the beams have one, up to 2 each",
         "Ranges": "2.000 to 6.500 m (limits 0.9 to 120 m)",
         "Arrays": "range_m, label",

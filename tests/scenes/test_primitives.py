@@ -181,6 +181,20 @@ def test_a_composed_world_is_saved_and_answers_like_the_site(folder):
     assert np.isfinite(likely).mean() > 0.99
 
 
+def test_info_counts_boxes_and_patches_and_tells_lengths(folder):
+    from hedgerow.scenes.site import open_scene
+
+    (folder / "boxes.csv").write_text(
+        "class,x,y,yaw,length,width,height,polygon,cell\n"
+        'low-shrub,0,10,0,8,4,1,"POLYGON ((-4 8, 4 8, 4 12, -4 12))",2\nsmall-tree,5,0,0,4,4,5,,\n'
+    )
+    text = ANNOTATED + "[trajectories.drive]\nwaypoints_m = [[-20, 0], [20, 0]]\nspeed_mps = 5\n"
+    (folder / "site.toml").write_text(text)
+    lines = dict(open_scene(folder / "site.toml").details())
+    assert lines["Annotation"] == "boxes.csv: 1 small-tree, 1 patch of low-shrub"
+    assert lines["Trajectories"] == "drive (40 m, 8 s)"
+
+
 # refusals
 
 

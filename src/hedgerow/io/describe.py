@@ -7,7 +7,7 @@ large one needs neither memory nor patience.
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -66,6 +66,18 @@ class _Totals:
     end_ns: int = -(2**63)
     near_m: float = np.inf
     far_m: float = 0.0
+    first: dict[int, NDArray[np.float64]] = field(default_factory=dict[int, NDArray[np.float64]])
+    """Where the first beam of each sweep was fired."""
+
+    def add_sweeps(self, sweep: NDArray[np.int32], origin_m: NDArray[np.float64]) -> None:
+        numbers, rows = np.unique(sweep, return_index=True)
+        for number, row in zip(numbers.tolist(), rows.tolist(), strict=True):
+            self.first.setdefault(number, origin_m[row])
+
+    def path_text(self) -> str:
+        """Say how far the sensor went, from sweep to sweep."""
+        way_m = np.diff(np.array([self.first[number] for number in sorted(self.first)]).reshape(-1, 3), axis=0)
+        return f"{np.linalg.norm(way_m, axis=1).sum():,.1f} m from sweep to sweep"
 
     def add(self, time_ns: NDArray[np.int64], range_m: NDArray[np.float32], n_hit: int) -> None:
         finite = np.isfinite(range_m)
@@ -98,6 +110,7 @@ def _describe_log(path: Path) -> dict[str, str]:
         "Sensor": one_line(file.sensor) or "unknown",
         "Beams": of_sweeps + numbers,
         "Time": _span(totals.start_ns, totals.end_ns) if totals.n_beams else "none",
+        "Path": totals.path_text(),
         "Returns": f"{totals.n_returns:,}{share}{per_beam}",
         **({"Missing returns": summary} if summary else {}),
         "Ranges": f"{ranges} ({limits})",
@@ -109,6 +122,7 @@ def _describe_log(path: Path) -> dict[str, str]:
     }
 
 
+_ORIGIN = ("origin_x", "origin_y", "origin_z")
 _ERRORS = ("_sigma_m", "_sigma_deg", "_offset_m", "_rpy_deg")
 
 
@@ -141,15 +155,17 @@ def _count_returns(file: LogSource) -> tuple[_Totals, int, NDArray[np.int32]]:
     """Look through a Parquet log, or a few sweeps of another, which takes longer to read."""
     totals, sweeps = _Totals(), file.sweeps
     if isinstance(file, LogFile):
-        for rows in file.batches(["time_ns", "return_number", "range_m"]):
+        for rows in file.batches(["sweep", "time_ns", "return_number", "range_m", *_ORIGIN]):
             if not (rows["range_m"] > 0).all():
                 raise FileError(f"{file.path}: damaged: holds ranges that are not above 0 m")
             totals.add(rows["time_ns"], rows["range_m"], int(np.count_nonzero(rows["return_number"] == 1)))
+            totals.add_sweeps(rows["sweep"], np.stack([rows[name] for name in _ORIGIN], axis=1))
         totals.n_beams = len(file)
         return totals, len(sweeps), sweeps
     chosen = np.unique(np.linspace(0, len(sweeps) - 1, min(_SWEEPS_LOOKED_AT, len(sweeps))).round().astype(int))
     for _, log in file.iter_sweeps(sweeps[chosen]):
         totals.add(log.beams.time_ns, log.returns.range_m, int(np.count_nonzero(np.isfinite(log.returns.first_m))))
+        totals.add_sweeps(log.beams.sweep, log.beams.origin_m)
         totals.n_beams += len(log)
     return totals, len(chosen), sweeps
 

@@ -9,6 +9,7 @@ trees for one laser wavelength, which takes seconds to minutes. `load_site` does
     log = site.world().fire(sensor.drive(site.trajectories["first"]))
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,12 +23,13 @@ from hedgerow.base.progress import StepProgress
 from hedgerow.errors import FileError, InputError, one_line
 from hedgerow.frames import Trajectory
 from hedgerow.pulse.receiver import BeamSettings
+from hedgerow.scenes.annotation import read_annotation
 from hedgerow.scenes.file.build import Builder, Built
 from hedgerow.scenes.file.read import Source, read_scene
 from hedgerow.scenes.file.references import all_labels, check_references
-from hedgerow.scenes.file.schema import SceneFile
+from hedgerow.scenes.file.schema import AnnotationSpec, SceneFile
 from hedgerow.scenes.terrain import Terrain
-from hedgerow.scenes.trail import make_trajectory
+from hedgerow.scenes.trail import Polyline, make_trajectory
 from hedgerow.world.learned import BEAM, LearnedWorld
 from hedgerow.world.pulsed import PhysicsWorld
 from hedgerow.world.recording import RecordingScene, composed_world
@@ -153,14 +155,34 @@ class ScenePlan:
             ("Scene", f"{self.source.path}"),
             ("About", file.about),
             ("Sensor", file.sensor),
-            ("Trajectories", ", ".join(file.trajectories) or "none"),
+            ("Trajectories", ", ".join(map(self._trajectory_text, file.trajectories)) or "none"),
             *((name.capitalize(), ", ".join(table)) for name, table in (placeables | placed).items() if table),
-            *([("Annotation", file.annotation.file)] if file.annotation is not None else []),
+            *([("Annotation", self._annotation_text(file.annotation))] if file.annotation is not None else []),
             ("Parameters", ", ".join(f"{name} = {value}" for name, value in file.parameters.items()) or "none"),
             ("Seed", str(file.seed)),
             ("More", f"hedgerow scenes {self.given} builds it, counts its triangles and draws it"),
         ]
         return [(what, one_line(text, _LONGEST_LINE)) for what, text in lines]
+
+    def _trajectory_text(self, name: str) -> str:
+        """Name a trajectory, with its length and duration where they follow from the file."""
+        spec, trail = self.file.trajectories[name], self.file.trail
+        corners = spec.waypoints_m or (trail.path_m if spec.along_trail and trail is not None else None)
+        if corners is None:
+            return name
+        smooth = spec.smooth if spec.waypoints_m is not None or trail is None else trail.smooth
+        end_m = Polyline(corners, smooth=smooth).length_m
+        length_m = max(0.0, min(end_m, spec.to_m or end_m) - spec.from_m)
+        return f"{name} ({length_m:.0f} m, {length_m / spec.speed_mps:.0f} s)"
+
+    def _annotation_text(self, spec: AnnotationSpec) -> str:
+        """Say how many boxes and patches of each class an annotation has."""
+        rows = read_annotation(self.source.beside(spec.file))
+        counts = Counter(rows.class_name[~rows.is_patch].tolist())
+        patches = Counter(rows.class_name[rows.is_patch].tolist())
+        said = [f"{n:,} {name}" for name, n in sorted(counts.items())]
+        said += [f"{n:,} patches of {name}" if n > 1 else f"1 patch of {name}" for name, n in sorted(patches.items())]
+        return f"{spec.file}: {', '.join(said) or 'no boxes'}"
 
     def build(
         self,
