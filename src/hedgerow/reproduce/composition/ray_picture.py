@@ -97,18 +97,17 @@ def _met(table: Gaussians, ray: Ray) -> tuple[NDArray[np.bool_], Array]:
 
 def _cut(table: Triangles, ray: Ray, reach_m: float) -> Array:
     """Return (L, 2, 2) where the upright plane of the ray cuts triangles near it."""
-    corner = ray.local(table.corners_m.reshape(-1, 3)).reshape(-1, 3, 3)
-    side = corner[..., 2]
-    near = (side.min(axis=1) < 0) & (side.max(axis=1) > 0)
-    near &= (corner[..., 0].max(axis=1) > 0) & (corner[..., 0].min(axis=1) < reach_m)
-    near &= (corner[..., 1].max(axis=1) > -HEIGHT_M) & (corner[..., 1].min(axis=1) < HEIGHT_M)
+    corners = ray.local(table.corners_m.reshape(-1, 3)).reshape(-1, 3, 3)
+    low, high = corners.min(axis=1), corners.max(axis=1)
+    near = (low[:, 2] < 0) & (high[:, 2] > 0) & (high[:, 0] > 0) & (low[:, 0] < reach_m)
+    near &= (high[:, 1] > -HEIGHT_M) & (low[:, 1] < HEIGHT_M)
     found: list[Array] = []
-    for each in corner[near]:
+    for each in corners[near]:
         ends = [
             each[i, :2] + (each[k, :2] - each[i, :2]) * each[i, 2] / (each[i, 2] - each[k, 2])
             for i, k in ((0, 1), (1, 2), (2, 0))
             if each[i, 2] * each[k, 2] < 0
-        ]
+        ] + [corner[:2] for corner in each if corner[2] == 0]
         if len(ends) == 2:
             found.append(np.array(ends))
     return np.array(found).reshape(-1, 2, 2)
