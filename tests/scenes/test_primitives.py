@@ -181,6 +181,24 @@ def test_a_composed_world_is_saved_and_answers_like_the_site(folder):
     assert np.isfinite(likely).mean() > 0.99
 
 
+def test_semantic_kitti_files_carry_class_and_object(folder):
+    """Read back as SemanticKITTI's own tools do: lower 16 bits the class, upper 16 the instance."""
+    from hedgerow import write_log
+
+    sensor = Sensor.named("vlp-16")
+    log = built(folder, ANNOTATED).world().fire(sensor.sweep_at(_standing(), 0, 0), 1, sensor=sensor)
+    write_log(log, folder / "sequence", format="kitti")
+    label = np.fromfile(folder / "sequence" / "labels" / "000000.label", dtype="<u4")
+    points = np.fromfile(folder / "sequence" / "velodyne" / "000000.bin", dtype="<f4").reshape(-1, 4)[:, :3]
+    semantic, instance = label & 0xFFFF, label >> 16
+    assert len(label) == len(points) == log.returns.hit.sum()
+    assert set(np.unique(semantic).tolist()) == {70, 72}  # vegetation, terrain
+    assert (semantic[instance > 0] == 70).all()
+    assert (instance[semantic == 72] == 0).all()
+    # The sensor stands at (0, -8, 2) and looks along x: the tree at (10, 0) is 10 m ahead and 8 m to the left.
+    assert np.abs(points[instance == 3][:, :2] - [10, 8]).max() < 5.5
+
+
 def test_info_counts_boxes_and_patches_and_tells_lengths(folder):
     from hedgerow.scenes.site import open_scene
 

@@ -178,8 +178,8 @@ class ScenePlan:
     def _annotation_text(self, spec: AnnotationSpec) -> str:
         """Say how many boxes and patches of each class an annotation has."""
         rows = read_annotation(self.source.beside(spec.file))
-        counts = Counter(rows.class_name[~rows.is_patch].tolist())
-        patches = Counter(rows.class_name[rows.is_patch].tolist())
+        counts = Counter(str(each) for each in rows.class_name[~rows.is_patch])
+        patches = Counter(str(each) for each in rows.class_name[rows.is_patch])
         said = [f"{n:,} {name}" for name, n in sorted(counts.items())]
         said += [f"{n:,} patches of {name}" if n > 1 else f"1 patch of {name}" for name, n in sorted(patches.items())]
         return f"{spec.file}: {', '.join(said) or 'no boxes'}"
