@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where scan matching is tried: section 2 of the scene that we know all of, and the second half of a real drive.
+
+Each place was mapped by some sweeps and is judged by others. Worlds of it: learned directly from the mapping sweeps;
+composed of primitives that were learned elsewhere; composed of meshes in the same boxes, on the same ground. A place is
+judged by pairs of sweeps that follow each other, spread along the way.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from hedgerow import io
+from hedgerow.apps.drive import sweep_poses
+from hedgerow.compose.primitives import extract_primitives
+from hedgerow.compose.segmentation import segment
+from hedgerow.errors import FileError, InputError
+from hedgerow.frames import Trajectory
+from hedgerow.log import Log
+from hedgerow.models import learn
+from hedgerow.reproduce.composition.meshes import FOLDER as MESHES
+from hedgerow.reproduce.composition.meshes import foreign_meshes
+from hedgerow.reproduce.composition.sections import SENSOR, Section, open_section
+from hedgerow.reproduce.composition.sites import (
+    Ground,
+    Things,
+    compose_section,
+    of_library,
+    of_plants,
+    way_of,
+    write_boxes,
+)
+from hedgerow.reproduce.composition.trial import BESIDE_M, MODEL, Sizes, learn_library, on_ground
+from hedgerow.reproduce.experiment import Print
+from hedgerow.reproduce.recording import NOISE_M, REALITY, record_drive
+from hedgerow.risk.sources import Drive, RecordedSource, SimulatedSource, Source, digest
+from hedgerow.scenes.annotation import PLANT_CLASSES, Annotation
+from hedgerow.scenes.primitive import Library
+from hedgerow.sensor import Sensor
+from hedgerow.world.learned import LearnedWorld
+
+DIRECT, PRIMITIVES, FOREIGN = "learned directly", "primitives", "meshes from elsewhere"
+OWN = "meshes, truth's own generator"
+PLANTS = "procedural plants"
+"""What meshes are called where there are none from elsewhere, and the truth is no scene of ours."""
+DRIVE = "drive.parquet"
+APART_M = 1.0
+"""Way between the two sweeps of a pair; 650 m in 116.5 s and 300 packets a scan make 0.9 m in Tallavajhula 2018."""
+PATH_SWEEPS = 25
+"""Of the path that is drawn, one after the other."""
+MESH_NOISE_M = 0.02
+"""Of ranges on meshes from elsewhere; Tallavajhula 2018 §4.3.2 adds Gaussian noise of a width not stated."""
+_GROUP = 4
+"""Of the sweeps of the real drive: the first two of each group map, the last two are a pair."""
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """A place to match scans at, in reality and in several worlds."""
+
+    name: str
+    about: str
+    drive: Drive
+    """The pairs that judge."""
+    again: Drive | None
+    """The same beams in reality, with another seed."""
+    worlds: dict[str, LearnedWorld]
+    path: Log
+    """Sweeps that follow each other."""
+    trajectory: Trajectory | None
+    identity: str
+    """Changes with what was recorded and how worlds were made."""
+
+    def sources(self) -> list[Source]:
+        """Return reality, reality again, and the worlds."""
+        again = [] if self.again is None else [RecordedSource(self.again, "again", "again", self.identity)]
+        worlds = [SimulatedSource(name, self.drive, world, self.identity) for name, world in self.worlds.items()]
+        return [RecordedSource(self.drive, identity=self.identity), *again, *worlds]
+
+    def path_poses(self) -> Trajectory:
+        """Return the true poses of the path's sweeps."""
+        return sweep_poses(self.path, self.trajectory)
+
+
+def open_known(folder: Path, sizes: Sizes, n_pairs: int, seed: int, say: Print, data: Path | None) -> Place:
+    """Learn section 1, map section 2, compose it, and record what judges it.
+
+    Args:
+        folder: takes scene files, logs and the library; exists.
+        sizes: of the sections.
+        n_pairs: of sweeps.
+        seed: of all.
+        say: shows how far it is.
+        data: holds `meshes`, if given and there.
+
+    Raises:
+        InputError: more pairs than the section is long.
+    """
+    library = learn_library(folder, sizes, seed, say)
+    section = open_section(folder, 2, sizes.composed, seed)
+    mapping = section.record(0.0, sizes.mapped_sweeps, 10 * seed + 1)
+    io.write_log(mapping, folder / "mapping.parquet")
+    starts = pair_starts(_n_sweeps(section), n_pairs)
+    pairs = [number for start in starts for number in (start, start + 1)]
+    chain = range(_n_sweeps(section) // 4, min(_n_sweeps(section) // 4 + PATH_SWEEPS, _n_sweeps(section)))
+    way = section.trajectory(BESIDE_M)
+    drives: list[Drive] = []
+    for name, number in (("real", 2), ("again", 3)):
+        path = folder / f"{name}.parquet"
+        io.write_log(_record(section, sorted(set(pairs)), 10 * seed + number), path)
+        drives.append(Drive(io.open_log(path), 2, trajectory=way, ground=False, sweeps=pairs))
+    boxes = section.truth_annotation()
+    composed = {PRIMITIVES: of_library(library)}
+    if _has_meshes(data):
+        assert data is not None
+        composed[FOREIGN] = foreign_meshes(data, folder, MESH_NOISE_M)
+    composed[OWN] = of_plants()
+    worlds = {DIRECT: learn(mapping, MODEL)} | _compose_each(folder, composed, boxes, mapping, seed)
+    about = (
+        f"Section 2, {section.length_m:.0f} m, {len(boxes)} plants, {Sensor.named(SENSOR).name}, composed of "
+        f"{len(library)} primitives of section 1; true boxes; {len(starts)} pairs of sweeps {APART_M:g} m apart on a "
+        f"drive {BESIDE_M:g} m beside the one that mapped it."
+    )
+    say(about)
+    made = f"{seed} {sizes} {digest(folder / 'real.parquet')}"
+    path = _record(section, chain, 10 * seed + 2)
+    return Place("known", about, drives[0], drives[1], worlds, path, way, made)
+
+
+def open_real(folder: Path, data: Path, n_pairs: int, seed: int, say: Print) -> Place:
+    """Learn the first half of a real drive, and compose and judge the second half.
+
+    Nothing is labelled: plants are cut out and boxes found by `segment`. Every second beam is used.
+
+    Raises:
+        InputError: too few sweeps.
+        FileError: the log cannot be read.
+    """
+    recording = io.open_log(data / DRIVE)
+    numbers = recording.sweeps.tolist()
+    half = len(numbers) // 2
+    later = numbers[half:]
+    groups = [later[k : k + _GROUP] for k in range(0, len(later) - _GROUP + 1, _GROUP)]
+    if len(groups) < n_pairs:
+        wanted = 2 * _GROUP * n_pairs
+        raise InputError(f"{data / DRIVE}", f"has {len(numbers)} sweeps, and {n_pairs} pairs take {wanted}")
+    training = recording.read(numbers[:half])[::2]
+    say(f"learning the first half of the drive, {len(training):,} beams")
+    library = _automatic_library(training, folder / "library.world")
+    mapping = recording.read([number for group in groups for number in group[:2]])[::2]
+    io.write_log(mapping, folder / "mapping.parquet")
+    boxes = segment(mapping, use_labels=False).annotation(PLANT_CLASSES)
+    composed = {PRIMITIVES: of_library(library)}
+    composed |= {FOREIGN: foreign_meshes(data, folder, MESH_NOISE_M)} if _has_meshes(data) else {PLANTS: of_plants()}
+    known = np.isin(boxes.class_name, composed[PRIMITIVES].classes)
+    worlds = {DIRECT: learn(mapping, MODEL)} | _compose_each(folder, composed, boxes[known], mapping, seed)
+    pairs = [number for row in pair_starts(len(groups) + 1, n_pairs) for number in groups[row][2:]]
+    io.write_log(recording.read(sorted(pairs))[::2], folder / "real.parquet")
+    drive = Drive(io.open_log(folder / "real.parquet"), 2, ground=False, sweeps=pairs)
+    path = recording.read(later[:PATH_SWEEPS])[::2]
+    about = (
+        f"{len(numbers)} real sweeps; the first half gave {len(library)} primitives, the second was composed of "
+        f"{int(known.sum())} boxes, all found by `segment`; {len(boxes) - int(known.sum())} boxes are of classes that "
+        f"the first half has none of. {n_pairs} pairs that neither mapped nor taught; walls, posts and vehicles are "
+        "left out of composed worlds."
+    )
+    say(about)
+    return Place("real", about, drive, None, worlds, path, None, f"{seed} {digest(folder / 'real.parquet')}")
+
+
+def pair_starts(n_sweeps: int, n_pairs: int) -> list[int]:
+    """Return the first sweep of each pair, evenly spread over sweeps numbered from 0.
+
+    Raises:
+        InputError: there are not so many pairs.
+    """
+    if not 2 <= n_pairs < n_sweeps:
+        raise InputError("n_pairs", f"expected 2 to {n_sweeps - 1} of {n_sweeps} sweeps, found {n_pairs}")
+    return np.linspace(0, n_sweeps - 2, n_pairs).round().astype(int).tolist()
+
+
+def check_data(data: Path | None) -> None:
+    """Refuse a folder that has nothing to use.
+
+    Raises:
+        FileError: neither meshes nor a drive is there.
+    """
+    if data is not None and not _has_meshes(data) and not (data / DRIVE).is_file():
+        raise FileError(f"{data}: scan-matching-risk wants the folder {MESHES} there, or a real log {DRIVE}, or both")
+
+
+def _has_meshes(data: Path | None) -> bool:
+    return data is not None and (data / MESHES).is_dir()
+
+
+def _n_sweeps(section: Section) -> int:
+    """Sweeps of a drive through the section, APART_M from one to the next."""
+    return max(3, round(section.trajectory(BESIDE_M).length_m / APART_M) + 1)
+
+
+def _record(section: Section, numbers: Iterable[int], seed: int) -> Log:
+    """Record some of these sweeps, as a real sensor would."""
+    way, sensor = section.trajectory(BESIDE_M), Sensor.named(SENSOR)
+    duration_s = (int(way.time_ns[-1]) - int(way.time_ns[0])) / 1e9
+    world = section.site.world(REALITY)
+    sweeps = record_drive(world, sensor, way, _n_sweeps(section), seed, span_s=(0.0, duration_s), noise_m=NOISE_M)
+    return Log.concatenate([sweeps.sweep(number) for number in numbers])
+
+
+def _automatic_library(log: Log, path: Path) -> Library:
+    world = learn(log, MODEL)
+    extract_primitives(world, segment(world, use_labels=False), log=log).save(path)
+    return Library(path)
+
+
+def _compose_each(
+    folder: Path, things: dict[str, Things], boxes: Annotation, mapping: Log, seed: int
+) -> dict[str, LearnedWorld]:
+    """Fill the same boxes on the same ground with different things; another seed than the truth's grows plants."""
+    worlds: dict[str, LearnedWorld] = {}
+    annotation = write_boxes(folder, "boxes", on_ground(boxes), mapping)
+    for name, each in things.items():
+        path = folder / f"{name.split(',')[0].replace(' ', '-')}.toml"
+        ground = Ground("mapping.parquet")
+        worlds[name] = compose_section(path, each, annotation, ground, way_of(mapping), 7919 + seed)
+    return worlds
