@@ -44,7 +44,7 @@ _SMALLEST_M = 0.2
 
 def run(folder: Path, size: int | None = None, seed: int = 1, say: Print = print) -> Outcome:
     """Compose section 2 with errors of each kind and score it on `size` sweeps."""
-    sizes = Sizes.of(size)
+    sizes = Sizes.of(size) if size else Sizes(judged_sweeps=8)
     trial = open_trial(folder, learn_library(folder, sizes, seed, say), sizes, seed, say)
     boxes = {TRUE: trial.truth} | wrong_boxes(trial.truth, seed) | found_boxes(trial.mapping)
     worlds = {name: trial.compose(_file_name(name), each) for name, each in boxes.items()}
