@@ -11,7 +11,7 @@ from small_worlds import gaussians, rays, triangles, world
 
 from hedgerow import FileError, InputError, load_world
 from hedgerow.world.assets import Asset, instances_of
-from hedgerow.world.elements import Gaussians, Triangles
+from hedgerow.world.elements import Gaussians, Instances, Triangles
 from hedgerow.world.store.files import describe_world
 
 N = 80
@@ -172,3 +172,26 @@ def test_names_of_assets_are_checked():
         world(assets=[Asset("a", ()), Asset("a", ())])
     with pytest.raises(InputError, match="lower-case letters"):
         Asset("../evil", ())
+
+
+def test_copies_are_spread_for_pictures():
+    made = site()
+    spread = made.spread()
+    assert set(spread) == {"triangles", "instances of triangles", "instances of Gaussians"}
+    instances = made.tables["instances"]
+    assert isinstance(instances, Instances)
+    n = sum(len(table) for name, table in spread.items() if name != "triangles")
+    assert n == instances.n_each.sum()
+    low, high = spread["instances of Gaussians"].bounds_m()
+    assert made.box is not None
+    assert (low.min(axis=0) >= made.box.low_m - 1e-3).all()
+    assert (high.max(axis=0) <= made.box.high_m + 1e-3).all()
+    assert sum(len(table) for table in made.spread(most=200).values()) < 600
+
+
+def test_a_coarser_world_has_coarser_assets_and_the_same_instances():
+    made = site()
+    fewer = made.coarser(120)
+    assert sum(asset.n_elements for asset in fewer.assets) < sum(asset.n_elements for asset in made.assets)
+    assert len(fewer.tables["instances"]) == N
+    assert fewer.fire(rays(500), 1).returns.hit.any()
