@@ -14,6 +14,7 @@ from hedgerow.reproduce.composition.worst_rays import (
     NOTHING,
     Answers,
     answering_sigma_m,
+    are_ellipsoids,
     by_kind_text,
     kinds_at,
     worst_beams,
@@ -22,6 +23,7 @@ from hedgerow.reproduce.composition.worst_rays import (
 from hedgerow.reproduce.experiment import EXPERIMENTS
 from hedgerow.scenes.annotation import Annotation
 from hedgerow.world import Gaussians, LearnedWorld, Triangles
+from hedgerow.world.assets import Asset, instances_of
 
 INF = np.inf
 
@@ -60,6 +62,10 @@ def test_the_element_that_answered_is_asked_for_its_spread():
     for world, sigma_m in ((wide, 0.6), (thin, 0.05)):
         log = world.fire(beams(50), seed=1)
         np.testing.assert_allclose(answering_sigma_m(world, log)[log.returns.hit], sigma_m, rtol=1e-3)
+    wall = Triangles.plain(np.array([[[5.0, -1, -1], [5, 1, -1], [5, 0, 1]]]))
+    behind = Gaussians.plain(np.array([[10.0, 0, 0]]), np.eye(3)[None] * 0.6**2)
+    before = LearnedWorld(wall, behind, kind="test", max_range_m=100.0)
+    assert (answering_sigma_m(before, before.fire(beams(5), seed=1)) == 0).all()  # a triangle answers
     empty = world_of([10.0], [0.05], stop=1.0).fire(beams(5), seed=1)  # lets everything pass
     assert (answering_sigma_m(thin, empty) == 0).all()
 
@@ -73,7 +79,8 @@ def test_large_ellipsoids_in_low_shrubs_are_counted():
     (row,) = [line for line in wrong_text({"it": answers}, {"it": world}, shrub).splitlines() if "false hit" in line]
     cells = row.strip("| ").split(" | ")
     assert cells[0] == "it: false hit" and cells[1] == "400"
-    assert cells[3:] == ["100.0", "100.0", "100.00"]  # all by the one large ellipsoid, all within the shrub's box
+    # All by the one large ellipsoid, all within the shrub's box.
+    assert cells[3:] == ["100.0", "0.0", "0.0", "100.0", "100.0"]
 
 
 def test_a_point_belongs_to_the_box_that_it_lies_in():
@@ -104,7 +111,7 @@ def test_a_ray_is_drawn_with_the_elements_that_it_meets_and_no_others():
     ray = Ray(np.zeros(3), np.array([1.0, 0, 0]), 9.0, np.zeros((0, 3)))
     cut = slice_along(world, ray, 30.0)
     # 1.9 m off is 3.8 deviations: beyond tau, 3.5; what lies behind is not met; one of the two triangles is cut.
-    assert cut.middle.tolist() == [[10.0, 0.0]]
+    assert cut.middle[cut.is_met].tolist() == [[10.0, 0.0]]
     np.testing.assert_allclose(cut.covariance[0], np.eye(2) * 0.25)
     assert cut.lines.shape == (1, 2, 2) and np.allclose(cut.lines[0, :, 0], 15)
     np.testing.assert_allclose(np.sort(cut.lines[0, :, 1]), [-1, 1])
@@ -112,6 +119,18 @@ def test_a_ray_is_drawn_with_the_elements_that_it_meets_and_no_others():
     draw_ray(axes, ray, world, np.array([9.5, INF]), choose_span(9.0, np.array([9.5, INF])))
     assert axes.get_xlim() == (6.0, 12.5)
     assert len(axes.patches) == 1
+
+
+def test_the_kind_of_every_element_of_a_composed_world_is_known():
+    plant = Asset(
+        "plant", (Triangles.plain(np.eye(3)[None]), Gaussians.plain(np.zeros((2, 3)), np.tile(np.eye(3), (2, 1, 1))))
+    )
+    places = np.tile(np.eye(4), (2, 1, 1))
+    placed = instances_of([plant], np.array([0, 0]), places)
+    ground = Triangles.plain(np.zeros((2, 3, 3)) + np.eye(3))
+    world = LearnedWorld(ground, placed, kind="test", assets=[plant], max_range_m=100.0)
+    assert are_ellipsoids(world).tolist() == [False, False, False, True, True, False, True, True]
+    assert len(are_ellipsoids(world)) == world.scene.n_elements
 
 
 def test_a_long_ray_is_cut_and_one_without_returns_begins_at_the_sensor():

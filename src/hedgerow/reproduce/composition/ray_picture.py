@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Single rays drawn from the side, with every element beside them (as Tallavajhula 2018 Figs. 4.20 to 4.23).
 
-The picture is the upright plane of the ray: across it runs the range, up from it the height above the ray. A Gaussian
-that the ray meets is drawn as the ellipse of its deviation in that plane, the darker the more it stops; triangles that
-the plane cuts near the ray are lines.
+The picture is the upright plane of the ray: across runs the range, upwards the height above the ray. A Gaussian is drawn
+as the ellipse of its deviation in that plane: filled if the ray meets it, the darker the more it stops; else its
+outline, if it lies within a deviation of the plane. Triangles that the plane cuts near the ray are lines.
 """
 
 from dataclasses import dataclass
@@ -49,14 +49,16 @@ class Ray:
 
 @dataclass(frozen=True, eq=False)
 class Slice:
-    """The elements of a world that lie on a ray."""
+    """The elements of a world that lie on a ray or beside it."""
 
     middle: Array
-    """(G, 2) range and height of the Gaussians that it meets."""
+    """(G, 2) range and height of Gaussians."""
     covariance: Array
     """(G, 2, 2) in the plane."""
     stop: Array
     """(G,) share of the light that is stopped, 0 to 1."""
+    is_met: NDArray[np.bool_]
+    """(G,) whether the ray meets it."""
     lines: Array
     """(L, 2, 2) ends of what the plane cuts out of triangles."""
 
@@ -64,17 +66,27 @@ class Slice:
 def slice_along(world: LearnedWorld, ray: Ray, reach_m: float) -> Slice:
     """Cut the elements of a world along a ray, up to a range."""
     middle, covariance, stop = [np.zeros((0, 2))], [np.zeros((0, 2, 2))], [np.zeros(0)]
-    lines = [np.zeros((0, 2, 2))]
+    is_met, lines = [np.zeros(0, dtype=np.bool_)], [np.zeros((0, 2, 2))]
     for table in world.spread().values():
         if isinstance(table, Gaussians):
             near = table[np.flatnonzero(np.linalg.norm(table.mean_m - ray.origin_m, axis=1) < reach_m + 5)]
-            met, depth = _met(near, ray)
-            middle.append(ray.local(near.mean_m[met])[:, :2])
-            covariance.append(ray.axes[:2] @ near.covariance_m2[met] @ ray.axes[:2].T)
-            stop.append(depth[met])
+            met, stopped = _met(near, ray)
+            place = ray.local(near.mean_m)
+            side_m2 = np.einsum("i,nij,j->n", ray.axes[2], near.covariance_m2, ray.axes[2])
+            shown = met | ((place[:, 2] ** 2 < side_m2) & (np.abs(place[:, 1]) < HEIGHT_M) & (place[:, 0] > 0))
+            middle.append(place[shown, :2])
+            covariance.append(ray.axes[:2] @ near.covariance_m2[shown] @ ray.axes[:2].T)
+            stop.append(stopped[shown])
+            is_met.append(met[shown])
         elif isinstance(table, Triangles):
             lines.append(_cut(table, ray, reach_m))
-    return Slice(*(np.concatenate(each) for each in (middle, covariance, stop, lines)))
+    return Slice(
+        np.concatenate(middle),
+        np.concatenate(covariance),
+        np.concatenate(stop),
+        np.concatenate(is_met),
+        np.concatenate(lines),
+    )
 
 
 def _met(table: Gaussians, ray: Ray) -> tuple[NDArray[np.bool_], Array]:
@@ -130,13 +142,12 @@ def draw_ray(axes: Any, ray: Ray, world: LearnedWorld, drawn_m: Array, span_m: t
     seen = ray.local(ray.points_m)
     seen = seen[(np.abs(seen[:, 2]) < _BESIDE_M) & (np.abs(seen[:, 1]) < HEIGHT_M)]
     axes.plot(seen[:, 0], seen[:, 1], ".", color="0.72", markersize=1.2)
-    for middle, covariance, stop in zip(cut.middle, cut.covariance, cut.stop, strict=True):
+    for middle, covariance, stop, is_met in zip(cut.middle, cut.covariance, cut.stop, cut.is_met, strict=True):
         value, vector = np.linalg.eigh(covariance)
         angle = np.degrees(np.arctan2(vector[1, 1], vector[0, 1]))
         width, height = 2 * np.sqrt(np.maximum(value[::-1], 1e-6))
-        axes.add_patch(
-            Ellipse(middle, width, height, angle=angle, alpha=float(0.15 + 0.6 * stop), facecolor="C2", edgecolor="C2")
-        )
+        look = {"alpha": float(0.2 + 0.6 * stop), "facecolor": "C2"} if is_met else {"alpha": 0.5, "fill": False}
+        axes.add_patch(Ellipse(middle, width, height, angle=angle, edgecolor="C2", linewidth=0.6, **look))
     axes.add_collection(LineCollection(list(cut.lines), colors="C1", linewidths=1.0))
     axes.axhline(0, color="0.3", linewidth=0.6)
     hits = drawn_m[np.isfinite(drawn_m)]

@@ -31,6 +31,7 @@ from hedgerow.reproduce.tables import markdown_table
 from hedgerow.scenes.annotation import PLANT_CLASSES, Annotation
 from hedgerow.scenes.primitive import Library
 from hedgerow.simulate import replay
+from hedgerow.world.elements import Elements, Gaussians, Instances, Triangles
 from hedgerow.world.learned import LearnedWorld
 
 NOTHING, GROUND = "nothing", "ground, grass"
@@ -149,16 +150,33 @@ def kinds_at(points_m: Array, boxes: Annotation) -> NDArray[np.str_]:
 
 
 def answering_sigma_m(world: LearnedWorld, log: Log) -> Array:
-    """Return (N,) how far the element that answered each beam spreads its range; 0 where nothing did."""
+    """Return (N,) how far the ellipsoid that answered each beam spreads its range; 0 for triangles, and for nothing."""
     element = log.returns.element
     assert element is not None
     element = element if element.ndim == 1 else element[:, 0]
     pierced = world.scene.pierced(log.beams, max_range_m=log.max_range_m)
     beam = np.repeat(np.arange(len(log)), np.diff(pierced.begin))
-    mine = pierced.element == element[beam]
+    mine = (pierced.element == element[beam]) & are_ellipsoids(world)[pierced.element]
     sigma = np.zeros(len(log))
     np.maximum.at(sigma, beam[mine], pierced.sigma_m[mine].astype(np.float64))
     return sigma
+
+
+def are_ellipsoids(world: LearnedWorld) -> NDArray[np.bool_]:
+    """Return (E,) which elements of a world are Gaussians, by the numbers that returns carry."""
+    parts = [np.full(len(table), isinstance(table, Gaussians)) for table in world.tables.values() if _is_own(table)]
+    instances = world.tables.get("instances")
+    if isinstance(instances, Instances):
+        of_asset = [
+            np.concatenate([np.full(len(part), isinstance(part, Gaussians)) for part in asset.parts])
+            for asset in world.assets
+        ]
+        parts += [of_asset[number] for number in instances.asset.tolist()]
+    return np.concatenate(parts)
+
+
+def _is_own(table: Elements) -> bool:
+    return isinstance(table, Triangles | Gaussians)
 
 
 def introduce(trial: Trial) -> str:
@@ -204,19 +222,16 @@ def wrong_text(answers: Mapping[str, Answers], worlds: Mapping[str, LearnedWorld
                 continue
             log = answers[name].first[some]
             large = answering_sigma_m(world, log) > LARGE_M
-            low = kinds_at(log.points(), truth) == "low-shrub"
-            rows.append(
-                (
-                    f"{name}: {what}",
-                    f"{len(beams):,}",
-                    f"{100 * len(beams) / len(answers[name].real_m):.2f}",
-                    f"{100 * large.mean():.1f}",
-                    f"{100 * low.mean():.1f}",
-                    f"{100 * (large & low).mean():.2f}",
-                )
-            )
+            place = kinds_at(log.points(), truth)
+            low = place == "low-shrub"
+            tree = np.char.endswith(place, "tree")
+            shares = (large, tree, ~tree & ~low & (place != GROUND), low, large & low)
+            n_all = len(answers[name].real_m)
+            shown = (f"{100 * each.mean():.1f}" for each in shares)
+            rows.append((f"{name}: {what}", f"{len(beams):,}", f"{100 * len(beams) / n_all:.2f}", *shown))
     head = (
-        "wrong returns", "beams", "of all [%]", "by large ellipsoids [%]", "in low shrubs [%]", "both [%]",
+        "wrong returns", "beams", "of all [%]", "by large ellipsoids [%]", "in trees [%]", "in other shrubs [%]",
+        "in low shrubs [%]", "large, in low shrubs [%]",
     )  # fmt: skip
     return markdown_table(head, rows)
 
