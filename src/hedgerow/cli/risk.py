@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from hedgerow.risk.table import RiskTable
 
 _Program = Annotated[
-    str, Parameter(help="segmentation, cost-map, odometry, a Python object module:name, or an app.toml")
+    str, Parameter(help="segmentation, cost-map, odometry, scan-matching, a Python object module:name, or an app.toml")
 ]
 _MOST = 1_000_000
 

@@ -20,6 +20,7 @@ from hedgerow.report.plots import REAL, line_styles, plain_axes
 from hedgerow.reproduce.composition.scan_matching_places import Place
 from hedgerow.simulate import replay
 
+_UNITS = {"position": "m", "angle": "rad"}
 _LABELS = {"position": "position error [m]", "angle": "angle error [rad]"}
 _MEANINGS = {
     "voxel_m": "side of the voxels [m]",
@@ -49,19 +50,13 @@ def draw_losses(path: Path, loss: Mapping[str, Mapping[str, Array]], real: Array
             values = by_name[name][order]
             axes.bar(np.arange(len(values)), values, width=0.85, color=styles[name]["color"])
             axes.axhline(floor[objective], color=REAL, linewidth=1, linestyle="--")
-            axes.set_title(f"{name}: mean {np.nanmean(values):.2g}", fontsize="small", loc="left")
+            title = f"{name}, {objective}: risk {np.nanmean(values):.2g} {_UNITS[objective]}"
+            axes.set_title(title, fontsize="small", loc="left")
         panels[-1, column].set_xlabel("settings, by rising real position error")
         panels[0, column].set_xlim(-0.7, len(order) - 0.3)
         for row in range(len(names)):
-            panels[row, column].set_ylabel("loss " + _LABELS[objective].partition("[")[2].join(("[", "")))
-        panels[0, column].annotate(
-            f"|simulated - real|, mean {_LABELS[objective]}; dashed: reality against itself",
-            (0.0, 1.0),
-            (0, 18),
-            xycoords="axes fraction",
-            textcoords="offset points",
-            fontsize="medium",
-        )
+            panels[row, column].set_ylabel(f"loss [{_UNITS[objective]}]", fontsize="small")
+    figure.suptitle("|simulated - real| of every setting; dashed: mean of reality against itself", fontsize="medium")
     save_figure(figure, path)
 
 
@@ -100,7 +95,7 @@ def draw_paths(path: Path, paths: Mapping[str, Mapping[str, Array]]) -> None:
         axes.plot(*turned["real"].T, color=REAL, linewidth=1.8, marker=".", label="real")
         for name in names:
             axes.plot(*turned[name].T, linewidth=1.3, marker=".", markersize=4, label=name, **styles[name])
-        axes.set(title=title, xlabel="along the way [m]", ylabel="across [m]")
+        axes.set(title=title, xlabel="along the way [m]", ylabel="across, stretched [m]")
         axes.title.set_fontsize("medium")
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False, fontsize="small")
@@ -136,10 +131,20 @@ def draw_along(path: Path, curves: Mapping[str, Mapping[str, Mapping[str, tuple[
                 axes.plot(at, each, linewidth=1.3, marker="o", markersize=3, label=source, **style)
             axes.axvline(float(space.start()[name]), color="0.7", linewidth=0.8, linestyle=":")
             axes.set(xscale="log", yscale="log")
-            axes.xaxis.set_major_formatter("{x:g}")
+            _plain_ticks(axes.xaxis, few=name == "change")
+            _plain_ticks(axes.yaxis)
             if row == len(curves) - 1:
                 axes.set_xlabel(_MEANINGS.get(name, name))
         panels[row, 0].set_ylabel(f"mean {_LABELS[objective]}")
     handles, labels = panels[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False, fontsize="small")
     save_figure(figure, path)
+
+
+def _plain_ticks(axis: Any, *, few: bool = False) -> None:
+    """Label a logarithmic axis with plain numbers: 1, 2, 5, or with every second power of ten."""
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    axis.set_major_locator(LogLocator(base=100.0 if few else 10.0, subs=(1.0,) if few else (1.0, 2.0, 5.0)))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_locator(NullLocator())

@@ -2,8 +2,9 @@
 """Where scan matching is tried: section 2 of the scene that we know all of, and the second half of a real drive.
 
 Each place was mapped by some sweeps and is judged by others. Worlds of it: learned directly from the mapping sweeps;
-composed of primitives that were learned elsewhere; composed of meshes in the same boxes, on the same ground. A place is
-judged by pairs of sweeps that follow each other, spread along the way.
+composed of primitives that were learned elsewhere; composed of meshes in the same boxes, on the same ground. The noise
+of that ground is what the mapping sweeps show. A place is judged by pairs of sweeps that follow each other, spread
+along the way.
 """
 
 from collections.abc import Iterable
@@ -11,11 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow import io
 from hedgerow.apps.drive import sweep_poses
 from hedgerow.compose.primitives import extract_primitives
-from hedgerow.compose.segmentation import segment
+from hedgerow.compose.segmentation import RETURNS, segment
 from hedgerow.errors import FileError, InputError
 from hedgerow.frames import Trajectory
 from hedgerow.log import Log
@@ -112,16 +114,18 @@ def open_known(folder: Path, sizes: Sizes, n_pairs: int, seed: int, say: Print, 
         io.write_log(_record(section, sorted(set(pairs)), 10 * seed + number), path)
         drives.append(Drive(io.open_log(path), 2, trajectory=way, ground=False, sweeps=pairs))
     boxes = section.truth_annotation()
-    composed = {PRIMITIVES: of_library(library)}
+    composed = {PRIMITIVES: of_library(library, scale="box")}
     if _has_meshes(data):
         assert data is not None
         composed[FOREIGN] = foreign_meshes(data, folder, MESH_NOISE_M)
-    composed[OWN] = of_plants()
-    worlds = {DIRECT: learn(mapping, MODEL)} | _compose_each(folder, composed, boxes, mapping, seed)
+    composed[OWN] = of_plants(scale="box")
+    found = segment(mapping, use_labels=False)
+    noise_m = ground_noise_m(mapping, found.is_ground[RETURNS])
+    worlds = {DIRECT: learn(mapping, MODEL)} | _compose_each(folder, composed, boxes, mapping, noise_m, seed)
     about = (
         f"Section 2, {section.length_m:.0f} m, {len(boxes)} plants, {Sensor.named(SENSOR).name}, composed of "
         f"{len(library)} primitives of section 1; true boxes; {len(starts)} pairs of sweeps {APART_M:g} m apart on a "
-        f"drive {BESIDE_M:g} m beside the one that mapped it."
+        f"drive {BESIDE_M:g} m beside the one that mapped it. Noise of ranges on the fitted ground {noise_m:.3f} m."
     )
     say(about)
     made = f"{seed} {sizes} {digest(folder / 'real.parquet')}"
@@ -151,11 +155,14 @@ def open_real(folder: Path, data: Path, n_pairs: int, seed: int, say: Print) -> 
     library = _automatic_library(training, folder / "library.world")
     mapping = recording.read([number for group in groups for number in group[:2]])[::2]
     io.write_log(mapping, folder / "mapping.parquet")
-    boxes = segment(mapping, use_labels=False).annotation(PLANT_CLASSES)
-    composed = {PRIMITIVES: of_library(library)}
-    composed |= {FOREIGN: foreign_meshes(data, folder, MESH_NOISE_M)} if _has_meshes(data) else {PLANTS: of_plants()}
+    found = segment(mapping, use_labels=False)
+    boxes, noise_m = found.annotation(PLANT_CLASSES), ground_noise_m(mapping, found.is_ground[RETURNS])
+    composed = {PRIMITIVES: of_library(library, scale="box")}
+    composed |= (
+        {FOREIGN: foreign_meshes(data, folder, MESH_NOISE_M)} if _has_meshes(data) else {PLANTS: of_plants(scale="box")}
+    )
     known = np.isin(boxes.class_name, composed[PRIMITIVES].classes)
-    worlds = {DIRECT: learn(mapping, MODEL)} | _compose_each(folder, composed, boxes[known], mapping, seed)
+    worlds = {DIRECT: learn(mapping, MODEL)} | _compose_each(folder, composed, boxes[known], mapping, noise_m, seed)
     pairs = [number for row in pair_starts(len(groups) + 1, n_pairs) for number in groups[row][2:]]
     io.write_log(recording.read(sorted(pairs))[::2], folder / "real.parquet")
     drive = Drive(io.open_log(folder / "real.parquet"), 2, ground=False, sweeps=pairs)
@@ -164,7 +171,7 @@ def open_real(folder: Path, data: Path, n_pairs: int, seed: int, say: Print) -> 
         f"{len(numbers)} real sweeps; the first half gave {len(library)} primitives, the second was composed of "
         f"{int(known.sum())} boxes, all found by `segment`; {len(boxes) - int(known.sum())} boxes are of classes that "
         f"the first half has none of. {n_pairs} pairs that neither mapped nor taught; walls, posts and vehicles are "
-        "left out of composed worlds."
+        f"left out of composed worlds. Noise of ranges on the fitted ground {noise_m:.3f} m."
     )
     say(about)
     return Place("real", about, drive, None, worlds, path, None, f"{seed} {digest(folder / 'real.parquet')}")
@@ -179,6 +186,34 @@ def pair_starts(n_sweeps: int, n_pairs: int) -> list[int]:
     if not 2 <= n_pairs < n_sweeps:
         raise InputError("n_pairs", f"expected 2 to {n_sweeps - 1} of {n_sweeps} sweeps, found {n_pairs}")
     return np.linspace(0, n_sweeps - 2, n_pairs).round().astype(int).tolist()
+
+
+def ground_noise_m(log: Log, is_ground: NDArray[np.bool_]) -> float:
+    """Return the noise of ranges on the ground, from neighbours in a ring: what is not the same from beam to beam.
+
+    Scans are matched by small patches of ground, so its noise matters more than anything else about it. The second
+    difference of three neighbours has the slope of the ground taken out, and sqrt(6) times the noise of one; the median
+    is not moved by tufts.
+
+    Args:
+        log: the sweeps.
+        is_ground: (M,) whether each return is of the ground.
+
+    Raises:
+        InputError: fewer than 100 such neighbours.
+    """
+    beams, rows = log.beams, np.flatnonzero(log.returns.hit)
+    rows = rows[np.lexsort((beams.time_ns[rows], beams.ring[rows], beams.sweep[rows]))]
+    number = np.full(len(log), -1)
+    number[log.returns.hit] = np.arange(len(rows))
+    ground = is_ground[number[rows]]
+    ring = beams.ring[rows].astype(np.int64) + (beams.sweep[rows].astype(np.int64) << 16)
+    range_m = log.returns.first_m[rows].astype(np.float64)
+    together = (ring[2:] == ring[:-2]) & ground[2:] & ground[1:-1] & ground[:-2]
+    second_m = (range_m[2:] - 2 * range_m[1:-1] + range_m[:-2])[together]
+    if len(second_m) < 100:
+        raise InputError("log", f"has {len(second_m)} neighbours on the ground; its noise takes 100")
+    return float(1.4826 * np.median(np.abs(second_m)) / np.sqrt(6))
 
 
 def check_data(data: Path | None) -> None:
@@ -216,13 +251,13 @@ def _automatic_library(log: Log, path: Path) -> Library:
 
 
 def _compose_each(
-    folder: Path, things: dict[str, Things], boxes: Annotation, mapping: Log, seed: int
+    folder: Path, things: dict[str, Things], boxes: Annotation, mapping: Log, noise_m: float, seed: int
 ) -> dict[str, LearnedWorld]:
     """Fill the same boxes on the same ground with different things; another seed than the truth's grows plants."""
     worlds: dict[str, LearnedWorld] = {}
     annotation = write_boxes(folder, "boxes", on_ground(boxes), mapping)
+    ground = Ground("mapping.parquet", sigma_m=noise_m, sigma_a_m=0.0)
     for name, each in things.items():
         path = folder / f"{name.split(',')[0].replace(' ', '-')}.toml"
-        ground = Ground("mapping.parquet")
         worlds[name] = compose_section(path, each, annotation, ground, way_of(mapping), 7919 + seed)
     return worlds

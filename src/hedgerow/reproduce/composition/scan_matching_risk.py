@@ -52,7 +52,7 @@ the least change of the objective."""
 THESIS = {"position": {PRIMITIVES: 0.070, FOREIGN: 0.096}, "angle": {PRIMITIVES: 0.0016, FOREIGN: 0.0061}}
 """Table 4.4 [m], [rad]: 1,000 settings of seven parameters, 300 scans."""
 DIGITS = {"position": 3, "angle": 5}
-_ALONG_VALUES = 7
+_ALONG_VALUES = 6
 _JOBS = 2
 _MOST_SETTINGS = 100_000
 
@@ -251,7 +251,7 @@ def _along_words(app: ScanMatching, table: RiskTable) -> str:
     lines: list[str] = []
     for objective, wanted in app.objectives.items():
         found = along(app.space, table.settings[DRAWN], objective_by_source(table, wanted))
-        lines += [f"- {objective} error along {each.name}: {each.words()}" for each in found if each.name in ALONG]
+        lines += [f"- {objective} error along {each.words()}" for each in found if each.name in ALONG]
     return "Over the drawn settings:\n\n" + "\n".join(lines)
 
 
@@ -260,7 +260,7 @@ def _path_table(paths: dict[str, dict[str, Array]]) -> str:
     names = [name for name in next(iter(paths.values())) if name != "true"]
     rows = [[title, *(_end_off(found, name) for name in names)] for title, found in paths.items()]
     length_m = float(np.linalg.norm(np.diff(next(iter(paths.values()))["true"], axis=0), axis=1).sum())
-    return markdown_table((f"end of a path of {length_m:.0f} m is off by [m]", *names), rows)
+    return markdown_table((f"end of a path of {length_m:.3g} m is off by [m]", *names), rows)
 
 
 def _end_off(found: dict[str, Array], name: str) -> str:
