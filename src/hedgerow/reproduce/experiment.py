@@ -131,6 +131,11 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         "ground and plants found in a site where everything is known; a forest plot with --data",
         needs_data=True,
     ),
+    "primitives": Experiment(
+        "composition.primitives",
+        "Tallavajhula 2018 Tables 4.2, 4.3: sections of plants learned elsewhere; meshes and a real drive with --data",
+        needs_data=True,
+    ),
     "annotation-error": Experiment(
         "composition.annotation_error", "what missed plants, wrong classes and boxes of an annotation cost"
     ),

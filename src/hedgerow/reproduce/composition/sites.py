@@ -5,9 +5,10 @@ Everything is written into a folder, as a user would have it: logs (.parquet), a
 and scene files (.toml), which `hedgerow compose` takes.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,14 @@ from hedgerow.scenes.primitive import Library
 from hedgerow.sensor import Sensor
 from hedgerow.world.learned import LearnedWorld
 
+MODEL: Mapping[str, Any] = {"model": "hybrid", "topdown.split_points": 500}
+"""What primitives are learned as; chosen on the first section alone (choice.py)."""
+DIRECT: Mapping[str, Any] = {"model": "hybrid"}
+"""What a section is learned directly as."""
+MESH_SIGMA_M = 0.26
+"""Spread of returns about foreign meshes: the range noise of Tallavajhula 2018 Table 4.1, 0.07 m²."""
+PRIMITIVES, MESHES, LEARNED, NEIGHBOUR = "primitives", "meshes", "learned directly", "neighbour"
+"""What worlds are called in tables."""
 THIN = 3
 """Of the sweeps of a section's own log, one in so many tells its ground."""
 _DETAIL = 0.15
@@ -93,10 +102,11 @@ def compose_section(
         things: what fills the boxes.
         annotation: file name of the boxes.
         ground: what they stand on.
-        way_m: (P, 2) line that half-seen primitives face.
+        way_m: (P, 2) line that half-seen primitives face; if it is empty they stand as boxes do.
         seed: of draws, and of plants.
     """
     corners = ", ".join(f"[{x:.2f}, {y:.2f}]" for x, y in way_m)
+    way = f"[trajectories.drive]\nwaypoints_m = [{corners}]" if corners else ""
     chosen = ", ".join(f'"{name}"' for name in things.classes)
     text = f"""# SPDX-License-Identifier: Apache-2.0
 seed = {seed}
@@ -123,8 +133,7 @@ classes = [{chosen}]
 
 {things.tables}
 
-[trajectories.drive]
-waypoints_m = [{corners}]
+{way}
 """
     with atomic_file(path) as temporary:
         temporary.write_text(text)
