@@ -4,8 +4,8 @@
     python tools/placed_fidelity.py DATA [--models voxel hybrid ...]
 
 DATA holds kitti_0029_start (tools/real_logs.py). Six sweeps are learned from and two others between them are compared
-with, all within 25 m. Placed and composed worlds are fired with the beam of the log's own sensor. docs/compose.md has the
-table.
+with, all within 25 m. Placed and composed worlds are fired with the beam of the log's own sensor. docs/compose.md has
+the table.
 """
 
 import argparse

@@ -106,6 +106,13 @@ def build_scene(path: Path) -> None:
     load_site(path).world().fire(_BEAMS, seed=1)
 
 
+def read_segments(path: Path) -> None:
+    """Read a segmentation, and take its annotation."""
+    from hedgerow.compose.segment_file import load_segmentation
+
+    load_segmentation(path).annotation().expanded()
+
+
 def read_poses(path: Path) -> None:
     """Read a trajectory, and ask for a pose in its middle."""
     times = path.with_name("times.txt") if path.suffix == ".kitti" else None
@@ -179,7 +186,10 @@ KINDS = (
     Kind("kitti-poses", "io/trajectory", seeds.kitti_poses, (read_poses, describe)),
     Kind("world", "world", seeds.world("triangles", "gaussians"), (fire_world, fire_tiles, describe), 2),
     Kind("world-points", "world", seeds.world("points"), (fire_world, describe)),
+    Kind("world-assets", "world", seeds.world_of_assets, (fire_world, fire_tiles, describe), 2),
+    Kind("segments", "compose", seeds.segments, (read_segments,)),
     _scene("scene", seeds.scene, 2),
+    *(_scene(f"scene-boxes{suffix}", seeds.scene_annotation(suffix), 1) for suffix in (".csv", ".parquet")),
     *(_scene(f"scene-{suffix}", seeds.scene_mesh(suffix), is_recipe=False) for suffix in ("obj", "ply", "stl", "glb")),
     *(_scene(f"scene-{suffix}", seeds.scene_raster(suffix)) for suffix in ("png", "tif")),
     _scene("scene-world", seeds.scene_world),

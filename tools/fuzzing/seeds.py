@@ -330,6 +330,93 @@ def scene_world(folder: Path) -> Path:
     return folder / "scene.toml"
 
 
+def world_of_assets(folder: Path) -> Path:
+    """A composed world: two assets, of which one is met by sub-rays, and copies of them."""
+    import numpy as np
+    import small_worlds
+
+    from hedgerow.world.assets import Asset, instances_of
+    from hedgerow.world.elements import Triangles
+
+    hut = Triangles.plain(np.eye(3)[None] * 2.0, answer="sub_ray", lambertian=True)
+    assets = [
+        Asset("bush", (small_worlds.gaussians(6, extent=1.0),), {"class_name": "low-shrub"}),
+        Asset("hut", (hut,)),
+    ]
+    places = np.tile(np.eye(4), (4, 1, 1))
+    places[:, 0, 3] = [3.0, 8.0, -12.0, 15.0]
+    copies = instances_of(assets, np.array([0, 0, 1, 1]), places, object=[1, 2, 3, 4], class_label=[121, 121, 0, 0])
+    made = small_worlds.world(copies, assets=assets, classes={"low-shrub": 121}, parameters={"beam": {}})
+    made.save(folder / "x.world")
+    return folder / "x.world"
+
+
+_PRIMITIVE_SCENE = """seed = 1
+[terrain]
+size_m = [40, 40]
+[primitives.bushes]
+library = "lib.world"
+class = "low-shrub"
+[annotation]
+file = "FILE"
+among = 2
+"""
+
+
+def scene_annotation(suffix: str):
+    """Return a maker of a scene of primitives from a library, placed by an annotation of this kind."""
+
+    def make(folder: Path) -> Path:
+        import numpy as np
+        import small_worlds
+
+        from hedgerow.scenes.annotation import Annotation, write_annotation
+        from hedgerow.scenes.primitive import PrimitiveFacts
+        from hedgerow.world.assets import Asset
+
+        facts = PrimitiveFacts(
+            class_name="low-shrub", length_m=1, width_m=1, height_m=1, seen_from=[9, 0, 0, 0, 0, 0, 0, 0]
+        )
+        bush = Asset("bush-1", (small_worlds.gaussians(4, extent=0.5),), facts.model_dump(mode="json"))
+        small_worlds.world(kind="library", assets=[bush]).save(folder / "lib.world")
+        square = np.array([[0.0, 4], [6, 4], [6, 8], [0, 8]])
+        boxes = Annotation.of_boxes(
+            ["low-shrub", "low-shrub"],
+            [[2.0, 1.0], [3.0, 6.0]],
+            [0.1, 0.2],
+            [[1.0, 1, 1], [6, 4, 1]],
+            polygon_m=[None, square],
+            cell_m=[np.nan, 2.0],
+        )
+        write_annotation(folder / f"boxes{suffix}", boxes)
+        text = _PRIMITIVE_SCENE.replace("FILE", f"boxes{suffix}")
+        (folder / "scene.toml").write_text(text, encoding="utf-8")
+        return folder / "scene.toml"
+
+    return make
+
+
+def segments(folder: Path) -> Path:
+    """A segment file: objects of a small cloud of plants on level ground."""
+    import numpy as np
+
+    from hedgerow.compose.segment_file import save_segmentation
+    from hedgerow.compose.segmentation import segment
+    from hedgerow.log import Log
+
+    rng = np.random.default_rng(1)
+    ground = np.c_[rng.uniform(-15, 15, (4000, 2)), rng.normal(0, 0.01, 4000)]
+    plants = rng.normal(size=(600, 3)) * [0.5, 0.5, 0.4] + [5.0, 3.0, 1.2]
+    points = np.concatenate([ground, plants]) - [0, 0, 30.0]
+    log = Log.from_arrays(
+        origins=np.zeros((len(points), 3)),
+        directions=points / np.linalg.norm(points, axis=1, keepdims=True),
+        ranges=np.linalg.norm(points, axis=1),
+    )
+    save_segmentation(folder / "x.segments.parquet", segment(log))
+    return folder / "x.segments.parquet"
+
+
 def sensor(folder: Path) -> Path:
     """A sensor file: that of the VLP-16."""
     from importlib import resources

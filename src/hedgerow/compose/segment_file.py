@@ -20,6 +20,7 @@ from hedgerow.base.atomic import atomic_file
 from hedgerow.compose.segmentation import Segmentation, SegmentedObject, checksum_of
 from hedgerow.compose.voxel_objects import SegmentSettings
 from hedgerow.errors import FileError
+from hedgerow.io.parquet.guarded import group_rows_of, open_parquet, reading
 from hedgerow.io.source import translate_errors
 from hedgerow.scenes.annotation import CLASSES, from_wkt, to_wkt
 from hedgerow.scenes.ground_fit import Ground
@@ -55,7 +56,7 @@ def save_segmentation(path: str | Path, segmentation: Segmentation) -> None:
     }
     table = pa.table(columns).replace_schema_metadata({_KEY: json.dumps(header).encode()})
     with atomic_file(path) as temporary:
-        parquet.write_table(table, temporary, compression="zstd", write_page_checksum=True)
+        parquet.write_table(table, temporary, compression="lz4", write_page_checksum=True)
 
 
 def load_segmentation(path: str | Path, belongs_to: "Log | LogSource | LearnedWorld | None" = None) -> Segmentation:
@@ -68,9 +69,11 @@ def load_segmentation(path: str | Path, belongs_to: "Log | LogSource | LearnedWo
     Raises:
         FileError: missing, damaged, of a newer version, or of another log or world.
     """
-    parquet: Any = import_module("pyarrow.parquet")
+    path = Path(path)
     with translate_errors(path, "a segmentation"):
-        with parquet.ParquetFile(path, page_checksum_verification=True) as file:
+        opened: Any = open_parquet(path)
+        with opened as file, reading(path):
+            group_rows_of(path, file.metadata, path.stat().st_size)
             header = _header(path, file.schema_arrow.metadata or {})
             table = file.read()
         columns = {name: table.column(name)[0].values for name in table.column_names}

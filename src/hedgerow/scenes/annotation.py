@@ -338,9 +338,11 @@ def from_wkt(text: str) -> Array:
 
 
 def _read_parquet(path: Path) -> dict[str, Any]:
-    parquet: Any = import_module("pyarrow.parquet")
-    with parquet.ParquetFile(path) as file:
-        _require_few(path, int(file.metadata.num_rows))
+    from hedgerow.io.parquet.guarded import group_rows_of, open_parquet, reading
+
+    opened: Any = open_parquet(path)
+    with opened as file, reading(path):
+        _require_few(path, sum(group_rows_of(path, file.metadata, path.stat().st_size)))
         table = file.read()
     return _columns_of(table)
 
