@@ -24,10 +24,11 @@ from hedgerow.errors import InputError
 from hedgerow.log import Beams
 from hedgerow.world.assets import Asset
 from hedgerow.world.elements import Gaussians, Instances, Points, Triangles
-from hedgerow.world.learned import ElementWorld, Rows, Target
+from hedgerow.world.learned import ElementWorld, Rows
 from hedgerow.world.points import PointScene, build_cloud
 from hedgerow.world.scene import Scene
 from hedgerow.world.store.files import WorldFile
+from hedgerow.world.target import Target
 from hedgerow.world.world import WorldSize
 
 if TYPE_CHECKING:

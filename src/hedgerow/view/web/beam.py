@@ -11,7 +11,8 @@ from hedgerow.log import Log
 from hedgerow.metrics.inputs import SAME_DIRECTION, SAME_ORIGIN_M
 from hedgerow.view.web.frame import ShownLayer
 from hedgerow.view.web.session import Rgb, Session
-from hedgerow.world.learned import ElementWorld, RangeDensity
+from hedgerow.world.learned import ElementWorld
+from hedgerow.world.target import RangeDensity
 
 SEEN_RAD = 0.004
 """Points as near as this to the click are under the cursor: one on the nearest surface among them was meant."""
