@@ -136,6 +136,11 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         "Tallavajhula 2018 Tables 4.2, 4.3: sections of plants learned elsewhere; meshes and a real drive with --data",
         needs_data=True,
     ),
+    "primitives-choice": Experiment(
+        "composition.choice",
+        "which model learns the primitives, and how they fill boxes: measured on the first section alone",
+        needs_data=True,
+    ),
     "annotation-error": Experiment(
         "composition.annotation_error", "what missed plants, wrong classes and boxes of an annotation cost"
     ),
