@@ -5,11 +5,12 @@ The thesis drives slowly through a training section and fast through the rest of
 annotation, and composition fills in what a slow drive would have seen. Here section 2 is driven at both speeds. The
 slow drive is the truth. From the fast one come an annotation and the ground, and of these a composed site; its beams
 are then those of the slow drive. Beside it stand the fast drive's own cloud, and the world learned from it directly.
+The same is done with one in eight sweeps of the fast drive: how thin may a log be before composition pays?
 
 Clouds are maps: of the points within a voxel one counts, so a place counts once however often it was seen.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +37,8 @@ SLOW_MPH, FAST_MPH = 5.0, 17.0
 """As Tallavajhula 2018 §4.4.1 has them."""
 N_SWEEPS = 100
 """Of the slow drive, at 10 Hz: 22 m."""
+SPARSE = 8
+"""One in so many sweeps of the fast drive is a still thinner log."""
 VOXEL_M = 0.05
 NEAR_M = 0.1
 """What has a simulated point within this distance is found."""
@@ -55,8 +58,12 @@ def run(folder: Path, size: int | None = None, seed: int = 1, say: Print = print
     io.write_log(fast, folder / "mapping.parquet")
     say(f"drove {len(slow):,} beams slowly, {len(fast):,} fast")
     trial = Trial(folder, library, section, section.truth_annotation(), fast, slow, (again,), thin=1)
-    logs = {"slow drive again": again, "fast drive, its own points": fast}
-    logs |= simulate_maps(trial, seed, say)
+    logs = {"slow drive again": again, OWN: fast} | simulate_maps(trial, seed, say, by_hand=True)
+    sparse = fast.select(sweep=fast.sweeps[::SPARSE].tolist())
+    io.write_log(sparse, folder / "sparse.parquet")
+    thinner = replace(trial, mapping=sparse, mapping_file="sparse.parquet")
+    found = {OWN: sparse} | simulate_maps(thinner, seed, say)
+    logs |= {f"{name}, 1 in {SPARSE} sweeps": log for name, log in found.items()}
     truth = Map.of(slow)
     rows = [score_map(name, log, truth) for name, log in logs.items()]
     say("compared the maps")
@@ -66,7 +73,8 @@ def run(folder: Path, size: int | None = None, seed: int = 1, say: Print = print
     return Outcome(text=text(rows, trial, n_slow, n_fast), pictures=(picture,))
 
 
-COMPOSED, BY_HAND, LEARNED = "composed, automatic annotation", "composed, true boxes", "fast drive, learned directly"
+OWN, LEARNED = "fast drive, its own points", "fast drive, learned directly"
+COMPOSED, BY_HAND = "composed, automatic annotation", "composed, true boxes"
 
 
 def choose_section(folder: Path, n_slow: int, seed: int) -> tuple[Section, tuple[float, float]]:
@@ -77,15 +85,17 @@ def choose_section(folder: Path, n_slow: int, seed: int) -> tuple[Section, tuple
     return open_section(folder, 2, scale, seed), (0.0, min(1.0, driven_m / way_m))
 
 
-def simulate_maps(trial: Trial, seed: int, say: Print) -> dict[str, Log]:
-    """Fire the beams of the slow drive at what the fast drive gives: two composed sites, and a learned world."""
+def simulate_maps(trial: Trial, seed: int, say: Print, *, by_hand: bool = False) -> dict[str, Log]:
+    """Fire the beams of the slow drive at what the mapping drive gives: a composed site, and a learned world.
+
+    With `by_hand` a site of true boxes is composed too.
+    """
     found = segment(trial.mapping, use_labels=False).annotation(PLANT_CLASSES)
-    say(f"found {len(found)} plants in the fast drive")
-    worlds = {
-        COMPOSED: trial.compose("automatic", found),
-        BY_HAND: trial.compose("true-boxes", trial.truth),
-        LEARNED: learn(trial.mapping, MODEL),
-    }
+    say(f"found {len(found)} plants in {len(trial.mapping.sweeps)} sweeps")
+    worlds = {COMPOSED: trial.compose("automatic", found)}
+    if by_hand:
+        worlds[BY_HAND] = trial.compose("true-boxes", trial.truth)
+    worlds[LEARNED] = learn(trial.mapping, MODEL)
     logs: dict[str, Log] = {}
     for name, world in worlds.items():
         logs[name] = replay(world, trial.judged, seed=seed)

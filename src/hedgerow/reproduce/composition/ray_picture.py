@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Single rays drawn from the side, with every element beside them (as Tallavajhula 2018 Figs. 4.20 to 4.23).
 
-The picture is the upright plane of the ray: across runs the range, upwards the height above the ray. A Gaussian is drawn
-as the ellipse of its deviation in that plane: filled if the ray meets it, the darker the more it stops; else its
-outline, if it lies within a deviation of the plane. Triangles that the plane cuts near the ray are lines.
+The picture is the upright plane of the ray: across runs the range, upwards the height above the ray. A Gaussian is the
+ellipse of its deviation in that plane: filled if the ray meets it, the darker the more it stops; else an outline, if it
+lies within a deviation of the plane. Triangles that the plane cuts near the ray are lines.
 """
 
 from dataclasses import dataclass

@@ -82,6 +82,8 @@ class Trial:
     """The same beams in reality, with other seeds."""
     thin: int = 3
     """One in so many mapping sweeps tells the ground."""
+    mapping_file: str = "mapping.parquet"
+    """The mapping drive in the folder."""
 
     def compose(self, name: str, boxes: Annotation, things: Things | None = None) -> LearnedWorld:
         """Compose the section of some boxes, on its fitted ground; NAME.csv and NAME.toml stay in the folder.
@@ -93,7 +95,7 @@ class Trial:
         """
         annotation = write_boxes(self.folder, name, on_ground(boxes), self.mapping)
         things = things or of_library(self.library)
-        ground = Ground("mapping.parquet", self.thin)
+        ground = Ground(self.mapping_file, self.thin)
         return compose_section(self.folder / f"{name}.toml", things, annotation, ground, way_of(self.mapping))
 
     def floor(self) -> BeamScores:
