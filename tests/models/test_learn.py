@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every model from end to end: learned, fired, scored, saved and loaded; and what is refused."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -113,3 +114,10 @@ def test_unknown_models_and_parameters_are_refused_with_what_there_is(lane):
         hr.learn(lane, "voxel", sides=0.3)
     with pytest.raises(hr.InputError, match="side_m"):
         hr.learn(lane, "voxel", side_m=-1.0)
+
+
+def test_names_of_classes_travel_from_a_log_to_its_world(lane):
+    named = replace(lane, metadata={"classes": {"bramble": 2001, "wrong": "x", "far": 70000}})
+    world = hr.learn(named, "voxel")
+    assert world.classes == {"bramble": 2001}
+    assert world.fire(lane.beams, 1).metadata["classes"] == {"bramble": 2001}

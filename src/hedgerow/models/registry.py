@@ -154,6 +154,7 @@ def learn(
         min_range_m=summary.min_range_m,
         max_range_m=summary.max_range_m,
         map_origin_m=summary.map_origin_m,
+        classes=summary.classes,
         provenance=Provenance(sensor=summary.sensor, log=_name_of(source), n_beams=summary.n_beams),
     )
 

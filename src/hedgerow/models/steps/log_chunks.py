@@ -6,9 +6,9 @@ larger than memory. A chunk is some whole sweeps.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +61,8 @@ class LogSummary:
     max_range_m: float
     sensor: str
     map_origin_m: NDArray[np.float64]
+    classes: dict[str, int] = field(default_factory=dict[str, int])
+    """Numbers of the classes that its labels are of, by name, if it says."""
 
 
 def summarise(chunks: LogChunks) -> LogSummary:
@@ -84,7 +86,15 @@ def summarise(chunks: LogChunks) -> LogSummary:
         raise InputError("log", f"none of its {n_beams:,} beams returned; there is nothing to learn from")
     if n_returns < n_beams and not np.isfinite(first.max_range_m):
         raise InputError("log", "has missing returns but no max_range_m; say within what range nothing came back")
-    return LogSummary(n_beams, n_returns, first.min_range_m, first.max_range_m, first.sensor, first.map_origin_m)
+    limits = first.min_range_m, first.max_range_m
+    return LogSummary(n_beams, n_returns, *limits, first.sensor, first.map_origin_m, _classes(first.metadata))
+
+
+def _classes(metadata: dict[str, Any]) -> dict[str, int]:
+    """Names of classes that a log carries; those that are none are left out."""
+    said = metadata.get("classes")
+    entries = cast("dict[object, object]", said).items() if isinstance(said, dict) else ()
+    return {name: n for name, n in entries if isinstance(name, str) and type(n) is int and 0 <= n <= 65535}
 
 
 def _given(chunks: LogChunks) -> Iterator[Log]:
