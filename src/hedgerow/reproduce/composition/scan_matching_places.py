@@ -47,7 +47,7 @@ DIRECT, PRIMITIVES, FOREIGN = "learned directly", "primitives", "meshes from els
 OWN = "meshes, truth's own generator"
 PLANTS = "procedural plants"
 """What meshes are called where there are none from elsewhere, and the truth is no scene of ours."""
-DRIVE = "drive.parquet"
+DRIVE, TABLE = "drive.parquet", "risk.parquet"
 APART_M = 1.0
 """Way between the two sweeps of a pair; 650 m in 116.5 s and 300 packets a scan make 0.9 m in Tallavajhula 2018."""
 PATH_SWEEPS = 25
@@ -103,34 +103,25 @@ def open_known(folder: Path, sizes: Sizes, n_pairs: int, seed: int, say: Print, 
     library = learn_library(folder, sizes, seed, say)
     section = open_section(folder, 2, sizes.composed, seed)
     mapping = section.record(0.0, sizes.mapped_sweeps, 10 * seed + 1)
-    io.write_log(mapping, folder / "mapping.parquet")
-    starts = pair_starts(_n_sweeps(section), n_pairs)
-    pairs = [number for start in starts for number in (start, start + 1)]
-    chain = range(_n_sweeps(section) // 4, min(_n_sweeps(section) // 4 + PATH_SWEEPS, _n_sweeps(section)))
-    way = section.trajectory(BESIDE_M)
+    boxes = section.truth_annotation()
+    noise_m = ground_noise_m(mapping, segment(mapping, use_labels=False).is_ground[RETURNS])
+    things = {PRIMITIVES: of_library(library, scale="box")} | _foreign(folder, data) | {OWN: of_plants(scale="box")}
+    worlds = _worlds(folder, things, boxes, mapping, noise_m, seed)
+    n_sweeps, way = _n_sweeps(section), section.trajectory(BESIDE_M)
+    pairs = [number for start in pair_starts(n_sweeps, n_pairs) for number in (start, start + 1)]
     drives: list[Drive] = []
     for name, number in (("real", 2), ("again", 3)):
         path = folder / f"{name}.parquet"
         io.write_log(_record(section, sorted(set(pairs)), 10 * seed + number), path)
         drives.append(Drive(io.open_log(path), 2, trajectory=way, ground=False, sweeps=pairs))
-    boxes = section.truth_annotation()
-    composed = {PRIMITIVES: of_library(library, scale="box")}
-    if _has_meshes(data):
-        assert data is not None
-        composed[FOREIGN] = foreign_meshes(data, folder, MESH_NOISE_M)
-    composed[OWN] = of_plants(scale="box")
-    found = segment(mapping, use_labels=False)
-    noise_m = ground_noise_m(mapping, found.is_ground[RETURNS])
-    worlds = {DIRECT: learn(mapping, MODEL)} | _compose_each(folder, composed, boxes, mapping, noise_m, seed)
     about = (
         f"Section 2, {section.length_m:.0f} m, {len(boxes)} plants, {Sensor.named(SENSOR).name}, composed of "
-        f"{len(library)} primitives of section 1; true boxes; {len(starts)} pairs of sweeps {APART_M:g} m apart on a "
+        f"{len(library)} primitives of section 1; true boxes; {n_pairs} pairs of sweeps {APART_M:g} m apart on a "
         f"drive {BESIDE_M:g} m beside the one that mapped it. Noise of ranges on the fitted ground {noise_m:.3f} m."
     )
     say(about)
-    made = f"{seed} {sizes} {digest(folder / 'real.parquet')}"
-    path = _record(section, chain, 10 * seed + 2)
-    return Place("known", about, drives[0], drives[1], worlds, path, way, made)
+    chain = _record(section, range(n_sweeps // 4, min(n_sweeps // 4 + PATH_SWEEPS, n_sweeps)), 10 * seed + 2)
+    return Place("known", about, drives[0], drives[1], worlds, chain, way, _identity(folder))
 
 
 def open_real(folder: Path, data: Path, n_pairs: int, seed: int, say: Print) -> Place:
@@ -143,38 +134,42 @@ def open_real(folder: Path, data: Path, n_pairs: int, seed: int, say: Print) -> 
         FileError: the log cannot be read.
     """
     recording = io.open_log(data / DRIVE)
-    numbers = recording.sweeps.tolist()
-    half = len(numbers) // 2
-    later = numbers[half:]
-    groups = [later[k : k + _GROUP] for k in range(0, len(later) - _GROUP + 1, _GROUP)]
-    if len(groups) < n_pairs:
-        wanted = 2 * _GROUP * n_pairs
-        raise InputError(f"{data / DRIVE}", f"has {len(numbers)} sweeps, and {n_pairs} pairs take {wanted}")
-    training = recording.read(numbers[:half])[::2]
+    first, groups = split_drive(recording.sweeps.tolist(), n_pairs)
+    training = recording.read(first)[::2]
     say(f"learning the first half of the drive, {len(training):,} beams")
     library = _automatic_library(training, folder / "library.world")
     mapping = recording.read([number for group in groups for number in group[:2]])[::2]
-    io.write_log(mapping, folder / "mapping.parquet")
     found = segment(mapping, use_labels=False)
     boxes, noise_m = found.annotation(PLANT_CLASSES), ground_noise_m(mapping, found.is_ground[RETURNS])
-    composed = {PRIMITIVES: of_library(library, scale="box")}
-    composed |= (
-        {FOREIGN: foreign_meshes(data, folder, MESH_NOISE_M)} if _has_meshes(data) else {PLANTS: of_plants(scale="box")}
-    )
-    known = np.isin(boxes.class_name, composed[PRIMITIVES].classes)
-    worlds = {DIRECT: learn(mapping, MODEL)} | _compose_each(folder, composed, boxes[known], mapping, noise_m, seed)
+    filled = of_library(library, scale="box")
+    meshes = _foreign(folder, data) or {PLANTS: of_plants(scale="box")}
+    known = np.isin(boxes.class_name, filled.classes)
+    worlds = _worlds(folder, {PRIMITIVES: filled} | meshes, boxes[known], mapping, noise_m, seed)
     pairs = [number for row in pair_starts(len(groups) + 1, n_pairs) for number in groups[row][2:]]
     io.write_log(recording.read(sorted(pairs))[::2], folder / "real.parquet")
     drive = Drive(io.open_log(folder / "real.parquet"), 2, ground=False, sweeps=pairs)
-    path = recording.read(later[:PATH_SWEEPS])[::2]
+    chain = [number for group in groups for number in group][:PATH_SWEEPS]
     about = (
-        f"{len(numbers)} real sweeps; the first half gave {len(library)} primitives, the second was composed of "
-        f"{int(known.sum())} boxes, all found by `segment`; {len(boxes) - int(known.sum())} boxes are of classes that "
-        f"the first half has none of. {n_pairs} pairs that neither mapped nor taught; walls, posts and vehicles are "
-        f"left out of composed worlds. Noise of ranges on the fitted ground {noise_m:.3f} m."
+        f"{len(recording.sweeps)} real sweeps; the first half gave {len(library)} primitives, the second was composed "
+        f"of {int(known.sum())} boxes, all found by `segment`; {len(boxes) - int(known.sum())} boxes are of classes "
+        f"that the first half has none of. {n_pairs} pairs that neither mapped nor taught; walls, posts and vehicles "
+        f"are left out of composed worlds. Noise of ranges on the fitted ground {noise_m:.3f} m."
     )
     say(about)
-    return Place("real", about, drive, None, worlds, path, None, f"{seed} {digest(folder / 'real.parquet')}")
+    return Place("real", about, drive, None, worlds, recording.read(chain)[::2], None, _identity(folder))
+
+
+def split_drive(numbers: list[int], n_pairs: int) -> tuple[list[int], list[list[int]]]:
+    """Return the sweeps of the first half of a drive, and those of the second half in groups of four.
+
+    Raises:
+        InputError: too few sweeps.
+    """
+    half = len(numbers) // 2
+    groups = [numbers[k : k + _GROUP] for k in range(half, len(numbers) - _GROUP + 1, _GROUP)]
+    if len(groups) < n_pairs:
+        raise InputError(DRIVE, f"has {len(numbers)} sweeps, and {n_pairs} pairs take {2 * _GROUP * n_pairs}")
+    return numbers[:half], groups
 
 
 def pair_starts(n_sweeps: int, n_pairs: int) -> list[int]:
@@ -216,18 +211,31 @@ def ground_noise_m(log: Log, is_ground: NDArray[np.bool_]) -> float:
     return float(1.4826 * np.median(np.abs(second_m)) / np.sqrt(6))
 
 
-def check_data(data: Path | None) -> None:
-    """Refuse a folder that has nothing to use.
+def check_data(data: Path | None, n_pairs: int) -> None:
+    """Refuse a folder that has nothing to use, before anything is built.
 
     Raises:
-        FileError: neither meshes nor a drive is there.
+        FileError: neither meshes nor a drive is there, or the drive cannot be read.
+        InputError: the drive is too short.
     """
-    if data is not None and not _has_meshes(data) and not (data / DRIVE).is_file():
+    if data is None:
+        return
+    if (data / DRIVE).is_file():
+        split_drive(io.open_log(data / DRIVE).sweeps.tolist(), n_pairs)
+    elif not (data / MESHES).is_dir():
         raise FileError(f"{data}: scan-matching-risk wants the folder {MESHES} there, or a real log {DRIVE}, or both")
 
 
-def _has_meshes(data: Path | None) -> bool:
-    return data is not None and (data / MESHES).is_dir()
+def _foreign(folder: Path, data: Path | None) -> dict[str, Things]:
+    if data is None or not (data / MESHES).is_dir():
+        return {}
+    return {FOREIGN: foreign_meshes(data, folder, MESH_NOISE_M)}
+
+
+def _identity(folder: Path) -> str:
+    """Return a digest of what worlds are made of: logs, boxes, scene files, library."""
+    made = [path for path in sorted(folder.iterdir()) if path.suffix in (".parquet", ".csv", ".toml", ".world")]
+    return " ".join(f"{path.name}:{digest(path)[:12]}" for path in made if path.name != TABLE)
 
 
 def _n_sweeps(section: Section) -> int:
@@ -250,11 +258,15 @@ def _automatic_library(log: Log, path: Path) -> Library:
     return Library(path)
 
 
-def _compose_each(
+def _worlds(
     folder: Path, things: dict[str, Things], boxes: Annotation, mapping: Log, noise_m: float, seed: int
 ) -> dict[str, LearnedWorld]:
-    """Fill the same boxes on the same ground with different things; another seed than the truth's grows plants."""
-    worlds: dict[str, LearnedWorld] = {}
+    """Learn a place directly; and fill the same boxes on the same ground with different things.
+
+    Plants grow from another seed than the truth's.
+    """
+    io.write_log(mapping, folder / "mapping.parquet")
+    worlds = {DIRECT: learn(mapping, MODEL)}
     annotation = write_boxes(folder, "boxes", on_ground(boxes), mapping)
     ground = Ground("mapping.parquet", sigma_m=noise_m, sigma_a_m=0.0)
     for name, each in things.items():

@@ -28,6 +28,7 @@ from hedgerow.reproduce.composition.scan_matching_places import (
     FOREIGN,
     OWN,
     PRIMITIVES,
+    TABLE,
     Place,
     check_data,
     open_known,
@@ -72,7 +73,7 @@ def run(
 ) -> Outcome:
     """Measure the risk of learned and composed sites for scan matching with `size` settings."""
     app = ScanMatching()
-    check_data(data)
+    check_data(data, N_PAIRS)
     n_settings = as_whole("--size", SETTINGS if size is None else size, 2, _MOST_SETTINGS)
     places = [open_known(_work(folder, "known"), Sizes(), N_PAIRS, seed, say, data)]
     if data is not None and (data / DRIVE).is_file():
@@ -80,7 +81,7 @@ def run(
     parts: list[str] = []
     pictures: list[Path] = []
     for place in places:
-        found = measure_place(app, place, n_settings, seed, _work(folder, place.name) / "risk.parquet", say)
+        found = measure_place(app, place, n_settings, seed, _work(folder, place.name) / TABLE, say)
         drawn, paths = draw(folder, app, found, seed)
         parts.append(text(app, found, paths))
         pictures += drawn
