@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Maps of a fast drive: how clouds are thinned and compared, and how much of the section is driven."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,11 +13,13 @@ from hedgerow.reproduce.experiment import EXPERIMENTS
 
 
 def log_of(points_m):
-    """Points seen from a metre above, and one beam that returned nothing."""
+    """Points seen from a metre above, the first of object 2, and one beam that returned nothing."""
     points_m = np.asarray(points_m, dtype=np.float64)
     origins = np.vstack([points_m, [[0.0, 0, 50]]]) + np.array([0, 0, 1.0])
     down = np.tile([0.0, 0, -1.0], (len(origins), 1))
-    return Log.from_arrays(origins=origins, directions=down, ranges=np.append(np.ones(len(points_m)), np.inf))
+    log = Log.from_arrays(origins=origins, directions=down, ranges=np.append(np.ones(len(points_m)), np.inf))
+    owner = np.where(np.arange(len(origins)) == 0, 2, 1) * log.returns.hit
+    return log.with_returns(replace(log.returns, object=owner.astype(np.uint32)))
 
 
 def test_one_point_of_each_voxel_stays():
@@ -28,16 +32,17 @@ def test_one_point_of_each_voxel_stays():
 
 def test_a_map_that_is_shifted_and_half_empty_scores_as_it_should():
     line = np.stack([np.arange(40.0), np.zeros(40), np.zeros(40)], axis=1)
-    truth = Map.of(log_of(line))
+    truth = Map.of(log_of(line), np.array(["", "", "low-shrub"]))
+    assert truth.is_plant.sum() == 1
     same = score_map("same", log_of(line), truth)
     assert same.to_truth_m == same.from_truth_m == 0 and same.found == 1 and same.f1 == 1
     shifted = score_map("shifted", log_of(line + np.array([0, 0.2, 0])), truth)
     assert shifted.to_truth_m == pytest.approx(0.2) and shifted.found == 0
-    half = score_map("half", log_of(line[::2]), truth)
+    half = score_map("half", log_of(line[1::2]), truth)
     assert half.to_truth_m == 0 and half.from_truth_m == pytest.approx(0.5)  # every second point is 1 m off
     assert half.found == pytest.approx(0.5)
     assert np.isnan(half.f1)  # other beams
-    assert np.isnan(half.plants_m)  # nobody says what is a plant
+    assert half.plants_m == pytest.approx(1.0)  # the plant is the first point, which is missing
 
 
 def test_the_driven_part_of_the_section_follows_from_the_speed(tmp_path):

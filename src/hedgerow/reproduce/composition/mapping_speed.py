@@ -64,7 +64,7 @@ def run(folder: Path, size: int | None = None, seed: int = 1, say: Print = print
     thinner = replace(trial, mapping=sparse, mapping_file="sparse.parquet")
     found = {OWN: sparse} | simulate_maps(thinner, seed, say)
     logs |= {f"{name}, 1 in {SPARSE} sweeps": log for name, log in found.items()}
-    truth = Map.of(slow)
+    truth = Map.of(slow, section.object_class)
     rows = [score_map(name, log, truth) for name, log in logs.items()]
     say("compared the maps")
     picture = folder / "mapping-speed.png"
@@ -110,16 +110,17 @@ class Map:
     log: Log
     points_m: Array
     is_plant: NDArray[np.bool_]
+    """(M,) whether a point is of an annotated plant."""
     nearest: Nearest
 
     @classmethod
-    def of(cls, log: Log) -> "Map":
-        """Thin the points of a log."""
+    def of(cls, log: Log, object_class: NDArray[np.str_]) -> "Map":
+        """Thin the points of a log; classes of its objects tell which are of plants, grass is none."""
         points_m, first = thin(log.points())
         owner = log.returns.object
-        hit = log.returns.hit
-        plant = np.zeros(len(first), dtype=np.bool_) if owner is None else owner[hit][first] > 0
-        return cls(log, points_m, plant, Nearest(points_m))
+        assert owner is not None
+        is_plant = object_class[owner[log.returns.hit][first]] != ""
+        return cls(log, points_m, is_plant, Nearest(points_m))
 
 
 def thin(points_m: Array, side_m: float = VOXEL_M) -> tuple[Array, NDArray[np.intp]]:
