@@ -26,6 +26,9 @@ VERBS = {
     "convert-ply": ("x.ply", "convert", "drive.parquet", "x.ply"),
     "convert-bag": ("x.bag", "convert", "drive.parquet", "x.bag"),
     "learn": ("x.world", "learn", "drive.parquet", "-o", "x.world", "--model", "voxel"),
+    "segment": ("x.parquet", "segment", "drive.parquet", "-o", "x.parquet"),
+    "primitives": ("x.world", "primitives", "extract", "site.world", "-o", "x.world", "--min-elements", "1"),
+    "compose": ("x.world", "compose", "site.toml", "-o", "x.world"),
     "tune": (
         "x.toml",
         "tune",
