@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clouds of millions of points in perspective, shaded so that what stands before something else stands out.
 
-Points are discs of a size in metres, nearer ones cover farther ones. Shade follows from depth alone (eye-dome lighting):
-a pixel is darker the farther it lies behind its neighbours, so stems and crowns have outlines.
+Points are discs of a size in metres, nearer ones cover farther ones. Shade follows from depth alone: a pixel is darker
+the farther it lies behind its neighbours, so stems and crowns have outlines (eye-dome lighting).
 """
 
 from dataclasses import dataclass
