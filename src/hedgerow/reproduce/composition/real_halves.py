@@ -78,7 +78,7 @@ def score_halves(path: Path, work: Path, meshes: Things, seed: int, say: Print) 
         say(f"{path.name}, {name}: CRPS {scores[name].crps_m.mean():.3f} m")
     keep = _not_ground(test, boxes)
     some = {name: each.only(keep) for name, each in scores.items()}
-    title = f"{path.parent.name}, second half, {len(test.sweeps)} sweeps held out"
+    title = f"real drive, its second half, {len(test.sweeps)} sweeps held out"
     about = (
         f"{len(library)} primitives of the first half ({half} sweeps), {n_boxes} boxes of the second, all found by "
         f"`segment`; {n_masked:,} of {n_masked + len(log):,} beams masked as moving."
