@@ -24,6 +24,7 @@ from hedgerow.log import Log
 from hedgerow.models import learn
 from hedgerow.reproduce.composition.meshes import FOLDER as MESHES
 from hedgerow.reproduce.composition.meshes import foreign_meshes
+from hedgerow.reproduce.composition.moving import is_moving
 from hedgerow.reproduce.composition.sections import SENSOR, Section, open_section
 from hedgerow.reproduce.composition.sites import (
     Ground,
@@ -127,7 +128,8 @@ def open_known(folder: Path, sizes: Sizes, n_pairs: int, seed: int, say: Print, 
 def open_real(folder: Path, data: Path, n_pairs: int, seed: int, say: Print) -> Place:
     """Learn the first half of a real drive, and compose and judge the second half.
 
-    Nothing is labelled: plants are cut out and boxes found by `segment`. Every second beam is used.
+    Nothing is labelled: plants are cut out and boxes found by `segment`. Every second beam is used; beams
+    that end on something that moves are left out everywhere.
 
     Raises:
         InputError: too few sweeps.
@@ -135,10 +137,12 @@ def open_real(folder: Path, data: Path, n_pairs: int, seed: int, say: Print) -> 
     """
     recording = io.open_log(data / DRIVE)
     first, groups = split_drive(recording.sweeps.tolist(), n_pairs)
-    training = recording.read(first)[::2]
-    say(f"learning the first half of the drive, {len(training):,} beams")
-    library = _automatic_library(training, folder / "library.world")
-    mapping = recording.read([number for group in groups for number in group[:2]])[::2]
+    log = recording.read([*first, *(number for group in groups for number in group)])[::2]
+    moving = is_moving(log)
+    log = log[~moving]
+    say(f"{np.count_nonzero(moving):,} of {len(moving):,} beams masked as moving; learning the first half of the drive")
+    library = _automatic_library(log.select(sweep=first), folder / "library.world")
+    mapping = log.select(sweep=[number for group in groups for number in group[:2]])
     found = segment(mapping, use_labels=False)
     boxes, noise_m = found.annotation(PLANT_CLASSES), ground_noise_m(mapping, found.is_ground[RETURNS])
     filled = of_library(library, scale="box")
@@ -146,17 +150,17 @@ def open_real(folder: Path, data: Path, n_pairs: int, seed: int, say: Print) -> 
     known = np.isin(boxes.class_name, filled.classes)
     worlds = _worlds(folder, {PRIMITIVES: filled} | meshes, boxes[known], mapping, noise_m, seed)
     pairs = [number for row in pair_starts(len(groups) + 1, n_pairs) for number in groups[row][2:]]
-    io.write_log(recording.read(sorted(pairs))[::2], folder / "real.parquet")
+    io.write_log(log.select(sweep=sorted(pairs)), folder / "real.parquet")
     drive = Drive(io.open_log(folder / "real.parquet"), 2, ground=False, sweeps=pairs)
     chain = [number for group in groups for number in group][:PATH_SWEEPS]
     about = (
-        f"{len(recording.sweeps)} real sweeps; the first half gave {len(library)} primitives, the second was composed "
-        f"of {int(known.sum())} boxes, all found by `segment`; {len(boxes) - int(known.sum())} boxes are of classes "
-        f"that the first half has none of. {n_pairs} pairs that neither mapped nor taught; walls, posts and vehicles "
-        f"are left out of composed worlds. Noise of ranges on the fitted ground {noise_m:.3f} m."
+        f"{len(recording.sweeps)} real sweeps, what moves masked; the first half gave {len(library)} primitives, the "
+        f"second was composed of {int(known.sum())} boxes, all found by `segment`; {int((~known).sum())} boxes are of "
+        f"classes that the first half has none of. {n_pairs} pairs that neither mapped nor taught; walls, posts and "
+        f"vehicles are left out of composed worlds. Noise of ranges on the fitted ground {noise_m:.3f} m."
     )
     say(about)
-    return Place("real", about, drive, None, worlds, recording.read(chain)[::2], None, _identity(folder))
+    return Place("real", about, drive, None, worlds, log.select(sweep=chain), None, _identity(folder))
 
 
 def split_drive(numbers: list[int], n_pairs: int) -> tuple[list[int], list[list[int]]]:
