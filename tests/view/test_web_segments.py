@@ -29,12 +29,18 @@ from hedgerow.world import Gaussians, LearnedWorld
 BUSHES_M = ((5.0, 5.0), (14.0, 6.0))
 
 
+def ball(rng, n):
+    """Points of the unit ball: round bushes have one top."""
+    direction = rng.normal(size=(n, 3))
+    return direction * (rng.random(n) ** (1 / 3) / np.linalg.norm(direction, axis=1))[:, None]
+
+
 def meadow():
     """Flat ground of 20 by 12 m with two bushes of 2 m, as Gaussians."""
     rng = np.random.default_rng(2)
     x, y = (each.ravel() for each in np.meshgrid(np.arange(0, 20, 0.4), np.arange(0, 12, 0.4)))
     ground = np.stack([x, y, 0 * x], axis=1)
-    bushes = [np.array([*place, 1.0]) + rng.uniform(-1, 1, (300, 3)) * (0.8, 0.8, 0.95) for place in BUSHES_M]
+    bushes = [np.array([*place, 1.0]) + ball(rng, 300) * (0.9, 0.9, 0.95) for place in BUSHES_M]
     mean = np.concatenate([ground, *bushes])
     sigma = np.where((np.arange(len(mean)) < len(ground))[:, None], [0.2, 0.2, 0.01], [0.1, 0.1, 0.1])
     table = Gaussians.plain(mean, np.einsum("ni,ij->nij", sigma**2, np.eye(3)))
