@@ -222,7 +222,8 @@ def _risk_table(objective: str, found: Found) -> str:
     real = objective_by_source(found.table, ScanMatching().objectives[objective])[found.table.real]
     span = ", ".join(f"{value:.{digits}f}" for value in np.nanquantile(real, [0, 0.5, 1]))
     said = f"J real over the settings, least, median, largest: {span} {scores.unit}. {how}"
-    return f"{markdown_table(head, rows)}\n\n{said}\n\n" + "\n".join(f"- {each.words()}" for each in scores.differences)
+    lines = [*(each.words() for each in scores.differences), *scores.notes]
+    return f"{markdown_table(head, rows)}\n\n{said}\n\n" + "\n".join(f"- {each}" for each in lines)
 
 
 def _risk_row(name: str, each: RiskScore, objective: str, found: Found, digits: int) -> list[str]:
