@@ -53,7 +53,7 @@ def place(tmp_path_factory):
         recording = hr.open_log(folder / f"{seed}.parquet")
         drives.append(Drive(recording, 2, trajectory=way, ground=False, sweeps=[0, 1, 1, 2, 2, 3]))
     worlds = {"same": plain(True), "bare": plain(False)}
-    return Place("known", "A yard.", *drives, worlds, drives[0].recording.read(), way, "yard")
+    return Place("known", "A yard.", drives[0], drives[1], worlds, drives[0].recording.read(), way, "yard")
 
 
 @pytest.fixture(scope="module")

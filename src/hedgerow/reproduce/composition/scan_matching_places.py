@@ -7,7 +7,7 @@ of that ground is what the mapping sweeps show. A place is judged by pairs of sw
 along the way.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,6 +43,7 @@ from hedgerow.scenes.annotation import PLANT_CLASSES, Annotation
 from hedgerow.scenes.primitive import Library
 from hedgerow.sensor import Sensor
 from hedgerow.world.learned import LearnedWorld
+from hedgerow.world.world import World
 
 DIRECT, PRIMITIVES, FOREIGN = "learned directly", "primitives", "meshes from elsewhere"
 OWN = "meshes, truth's own generator"
@@ -69,7 +70,7 @@ class Place:
     """The pairs that judge."""
     again: Drive | None
     """The same beams in reality, with another seed."""
-    worlds: dict[str, LearnedWorld]
+    worlds: Mapping[str, World]
     path: Log
     """Sweeps that follow each other."""
     trajectory: Trajectory | None
