@@ -105,7 +105,7 @@ def test_primitives_of_an_annotation_have_its_frame_and_extents():
     assert asset.about["class_name"] == "small-tree"
     assert (asset.about["length_m"], asset.about["width_m"], asset.about["height_m"]) == (2.0, 1.5, 4.5)
     # Turned back by a quarter, from the foot at (5, 1, 2): x of the map is -y of the primitive.
-    np.testing.assert_allclose(asset.parts[0].mean_m, [[0, 0, 1.5], [0, -0.5, 1], [0.5, 0, 2]], atol=1e-12)
+    np.testing.assert_allclose(asset.parts[0].centre_m(), [[0, 0, 1.5], [0, -0.5, 1], [0.5, 0, 2]], atol=1e-12)
 
 
 def test_an_annotation_of_another_site_is_refused_in_a_sentence():
