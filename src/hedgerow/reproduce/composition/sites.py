@@ -25,7 +25,7 @@ from hedgerow.sensor import Sensor
 from hedgerow.world.learned import LearnedWorld
 
 MODEL: Mapping[str, Any] = {"model": "hybrid", "topdown.split_points": 500}
-"""What primitives are learned as; chosen on the first section alone (choice.py)."""
+"""What primitives are learned as: a compromise between scores on the first section alone (choice.py)."""
 DIRECT: Mapping[str, Any] = {"model": "hybrid"}
 """What a section is learned directly as."""
 MESH_SIGMA_M = 0.26
