@@ -39,12 +39,12 @@ def reading(path: Path) -> Generator[None]:
         raise FileError(f"{path}: not a Parquet file, or damaged ({one_line(str(error), 120)})") from error
 
 
-def open_parquet(path: Path, content: bytes | None = None, footer: pq.FileMetaData | None = None) -> pq.ParquetFile:
+def open_parquet(path: Path, content: pa.Buffer | None = None, footer: pq.FileMetaData | None = None) -> pq.ParquetFile:
     """Open a file so that a footer cannot ask for more memory than its own length accounts for.
 
     Args:
         path: of the file.
-        content: its bytes, if they have been read.
+        content: its bytes, if they have been read; in Arrow's own memory (world/store/encoded.py says why).
         footer: if it has been read.
 
     Raises:
@@ -100,14 +100,14 @@ def group_rows_of(path: Path, footer: pq.FileMetaData, n_bytes: int) -> list[int
     return n_rows
 
 
-def _footer_bytes(path: Path, content: bytes | None) -> int:
+def _footer_bytes(path: Path, content: pa.Buffer | None) -> int:
     if content is None:
         with path.open("rb") as file:
             n_bytes = file.seek(0, 2)
             file.seek(max(n_bytes - _ENDING_BYTES, 0))
             ending = file.read()
     else:
-        n_bytes, ending = len(content), content[-_ENDING_BYTES:]
+        n_bytes, ending = content.size, content.slice(max(content.size - _ENDING_BYTES, 0)).to_pybytes()
     if n_bytes == 0:
         raise FileError(f"{path}: the file is empty; was its writing or copying interrupted?")
     # A length beyond the file is pyarrow's to refuse.

@@ -4,6 +4,7 @@
 # pyarrow's stubs leave parts of its types unknown.
 # pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 
+import os
 import zlib
 from pathlib import Path
 
@@ -45,17 +46,29 @@ def decode(path: Path, crc32: object, columns: list[str], n_rows: int | None = N
         FileError: missing, changed, damaged, or it has another number of rows.
     """
     try:
-        content = path.read_bytes()
+        content = _bytes_of(path)
     except FileNotFoundError:
         raise FileError(f"{path}: missing; the world is incomplete") from None
     except OSError as error:
         raise FileError(f"{path}: cannot be read ({error.strerror or error})") from error
     _require_checksum(path, zlib.crc32(content), crc32)
     with open_parquet(path, content) as file, reading(path):
-        found = sum(group_rows_of(path, file.metadata, len(content)))
+        found = sum(group_rows_of(path, file.metadata, content.size))
         if n_rows is not None and found != n_rows:
             raise FileError(f"{path}: has {found:,} rows, but the list of tiles says {n_rows:,}; was one exchanged?")
         return file.read(columns)
+
+
+def _bytes_of(path: Path) -> pa.Buffer:
+    """Read a file into memory that is Arrow's own.
+
+    Arrow's threads may hold the bytes a little longer than the table is waited for. Were they an object of Python's,
+    one of these threads would have to let go of it, and if Python is ending by then, that aborts the process.
+    """
+    with path.open("rb") as file:
+        content = pa.allocate_buffer(os.fstat(file.fileno()).st_size)
+        n_read = file.readinto(memoryview(content))
+    return content.slice(0, n_read)
 
 
 def require_whole(path: Path, crc32: object) -> None:
