@@ -31,10 +31,10 @@ from hedgerow.models.steps import thinning
 from hedgerow.models.steps.log_chunks import LearningTask, LogChunks
 from hedgerow.models.steps.normals import fit_normals
 from hedgerow.models.steps.permeability import CountParameters, count_passes, count_permeability, drop_passed
-from hedgerow.models.steps.shared_corners import simplify
 from hedgerow.models.steps.surface_noise import NoiseParameters, learn_noise
 from hedgerow.world.elements import Triangles
 from hedgerow.world.labels import LabelCounts
+from hedgerow.world.simplified import simplify_triangles
 
 PointFilter = Callable[[NDArray[np.float64]], NDArray[np.bool_]]
 """From (M, 3) points, map frame, to the mask of those to use."""
@@ -176,7 +176,10 @@ def fit_surface(
         tiles = store.tiles()
         for tile in counted(tiles, of_beams(progress, n_beams, len(tiles)), one):
             meshes.append(_tile_surface(store.points(tile), tile, chosen, threads))
-    return simplify(Triangles.join(meshes), chosen.simplify) if meshes else Triangles.plain(np.zeros((0, 3, 3)))
+    if not meshes:
+        return Triangles.plain(np.zeros((0, 3, 3)))
+    mesh = Triangles.join(meshes)
+    return simplify_triangles(mesh, round((1 - chosen.simplify) * len(mesh)), asked_by="simplify")
 
 
 def make_surface(thinned: thinning.ThinnedPoints, parameters: SurfaceParameters, *, threads: int = 0) -> Triangles:

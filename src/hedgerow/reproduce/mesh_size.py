@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hedgerow.metrics import compare
 from hedgerow.models import learn
-from hedgerow.models.steps.shared_corners import SharedMesh
+from hedgerow.world.simplified import SharedMesh
 from hedgerow.reproduce.experiment import Outcome, Print
 from hedgerow.reproduce.mobile import SITES, MobileSite, record
 from hedgerow.reproduce.tables import markdown_table

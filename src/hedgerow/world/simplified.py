@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Surfaces with fewer triangles, for coarser worlds (world/coarser.py).
+"""Meshes whose triangles share their corners, and surfaces with fewer triangles (Browning 2012 §6.2.6).
 
-Edges are collapsed where that moves the surface least (quadric error metrics, Garland and Heckbert 1997), with the
+Triangles of a world have corners of their own, so that they can be cut into tiles; a mesh with shared corners has the
+same shape. To simplify it, edges are collapsed where that moves the surface least (quadric error metrics, Garland and Heckbert 1997), with the
 package fast-simplification. A new triangle has the permeability, intensity and labels of the old ones whose middles
 are nearest to its own: means by area, and counts added up. So a surface stops about as many beams as before, where its
 area stays. Triangles that differ in a column that is not mixed, such as `object`, are simplified apart.
+
+Equations: docs/models.md §10.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, cast
 
@@ -26,15 +29,47 @@ _SAME_M = 1e-4
 _MIXED = frozenset({"corners_m", "permeability", "intensity", "intensity_sigma", "label"})
 
 
-def simplify_triangles(triangles: Triangles, n_wanted: int) -> Triangles:
+@dataclass(frozen=True, slots=True, eq=False)
+class SharedMesh:
+    """Triangles by the numbers of their corners."""
+
+    vertices_m: NDArray[np.float64]
+    """(V, 3) map frame."""
+    triangles: NDArray[np.int64]
+    """(T, 3) rows of vertices_m."""
+
+    @classmethod
+    def of(cls, corners_m: NDArray[np.float64]) -> "SharedMesh":
+        """Join the corners of (T, 3, 3) triangles that are in one place."""
+        flat_m = corners_m.reshape(-1, 3)
+        place = np.rint(flat_m / _SAME_M).astype(np.int64)
+        key = place @ np.array([1, 0x9E3779B97F4A7C15 - 2**64, 0x2545F4914F6CDD1D])  # a hash: sorts faster than rows
+        _, first, number = np.unique(key, return_index=True, return_inverse=True)
+        return cls(flat_m[first], number.reshape(-1, 3))
+
+    def n_parameters(self, permeable: bool) -> int:
+        """Count the numbers that define it: 3 per corner, and 1 per triangle if that is permeable."""
+        return 3 * len(self.vertices_m) + (len(self.triangles) if permeable else 0)
+
+    def n_bytes(self, permeable: bool) -> int:
+        """Count the bytes of that in float32, and of the corner numbers in uint32."""
+        return 4 * (self.n_parameters(permeable) + 3 * len(self.triangles))
+
+
+def simplify_triangles(triangles: Triangles, n_wanted: int, asked_by: str = "elements") -> Triangles:
     """Return about `n_wanted` triangles of the same shape, as nearly as can be; each group keeps its share.
+
+    Args:
+        triangles: N of them.
+        n_wanted: if there are no more, they come back as they are.
+        asked_by: the parameter that asked, for the error.
 
     Raises:
         InputError: the package fast-simplification is not installed.
     """
     if len(triangles) <= n_wanted:
         return triangles
-    package = _package()
+    package = _package(asked_by)
     group = groups_of(triangles, _MIXED)
     share = n_wanted / len(triangles)
     parts = [triangles[group == number] for number in range(int(group.max()) + 1)]
@@ -79,14 +114,14 @@ def mix_intensity(table: Any, row: Rows, weight: Floats, n: int) -> tuple[NDArra
     return middle.astype(np.float32), np.sqrt(np.nan_to_num(spread)).astype(np.float32)
 
 
-def _package() -> Any:
+def _package(asked_by: str) -> Any:
     try:
         return import_module("fast_simplification")
     except ModuleNotFoundError:
         raise InputError(
-            "elements",
-            "a world with triangles needs the package fast-simplification to become coarser, which is not installed; "
-            "install it with: pip install 'hedgerow[simplify]'",
+            asked_by,
+            "fewer triangles need the package fast-simplification, which is not installed; install it with: "
+            "pip install 'hedgerow[simplify]'",
         ) from None
 
 
@@ -94,14 +129,10 @@ def _simplify(package: Any, triangles: Triangles, n_wanted: int) -> Triangles:
     """Return one group with fewer triangles; as it is, if nothing can be collapsed."""
     if len(triangles) <= n_wanted:
         return triangles
-    flat_m = triangles.corners_m.reshape(-1, 3)
-    middle_m = flat_m.mean(axis=0)  # the package works in float32
-    place = np.rint((flat_m - middle_m) / _SAME_M).astype(np.int64)
-    _, first, number = np.unique(place, axis=0, return_index=True, return_inverse=True)
+    mesh = SharedMesh.of(triangles.corners_m)
+    middle_m = mesh.vertices_m.mean(axis=0)  # the package works in float32
     vertices, faces = package.simplify(
-        (flat_m[first] - middle_m).astype(np.float32),
-        number.reshape(-1, 3).astype(np.int32),
-        target_count=n_wanted,
+        (mesh.vertices_m - middle_m).astype(np.float32), mesh.triangles.astype(np.int32), target_count=n_wanted
     )
     corners_m = np.asarray(vertices, dtype=np.float64)[np.asarray(faces)] + middle_m
     corners_m = corners_m[_area_m2(corners_m) > 0]

@@ -24,7 +24,7 @@ from hedgerow.base.parameters import NotNegative, Parameters
 from hedgerow.base.progress import counted
 from hedgerow.log import Log
 from hedgerow.models.steps.log_chunks import LearningTask, LogChunks
-from hedgerow.models.steps.shared_corners import SharedMesh
+from hedgerow.world.simplified import SharedMesh
 from hedgerow.world.elements import Triangles
 from hedgerow.world.scene import Scene
 from hedgerow.world.surface_noise import SurfaceNoise

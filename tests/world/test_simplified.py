@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Meshes with shared corners: their size in closed form, and simplification that keeps the shape."""
 
+import sys
+
 import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.models.steps import shared_corners
-from hedgerow.models.steps.shared_corners import SharedMesh, simplify
 from hedgerow.world.elements import Triangles
+from hedgerow.world.simplified import SharedMesh, simplify_triangles
 
 pytest.importorskip("fast_simplification")
 
@@ -41,7 +42,7 @@ def test_a_sheet_has_as_many_corners_as_nodes():
 @pytest.mark.parametrize("shift_m", [0.0, 5e6])
 def test_flat_parts_lose_their_triangles_and_keep_their_shape(bend_m, shift_m):
     before = sheet(bend_m=bend_m, shift_m=shift_m)
-    after = simplify(before, 0.95)
+    after = simplify_triangles(before, len(before) // 20)
     assert len(after) <= 0.06 * len(before)
     assert area_m2(after) == pytest.approx(area_m2(before), rel=0.02)  # the corners of the sheet are cut a little
     corners = after.corners_m.reshape(-1, 3)
@@ -53,7 +54,7 @@ def test_flat_parts_lose_their_triangles_and_keep_their_shape(bend_m, shift_m):
 
 
 def test_intensity_and_labels_are_those_of_the_triangles_around():
-    after = simplify(sheet(bend_m=0.7), 0.9)
+    after = simplify_triangles(sheet(bend_m=0.7), 320)
     x = after.centre_m()[:, 0]
     left, right = x < -0.7, x > 0.7
     np.testing.assert_allclose(after.intensity[left], 0.2, atol=1e-6)
@@ -64,8 +65,8 @@ def test_intensity_and_labels_are_those_of_the_triangles_around():
 
 def test_nothing_is_taken_away_unless_asked_for():
     before = sheet(5)
-    assert simplify(before, 0.0) is before
-    assert len(simplify(before[:0], 0.5)) == 0
+    assert simplify_triangles(before, len(before)) is before
+    assert len(simplify_triangles(before[:0], 0)) == 0
 
 
 def test_permeability_is_counted_anew_on_the_simplified_mesh():
@@ -86,9 +87,6 @@ def test_permeability_is_counted_anew_on_the_simplified_mesh():
 
 
 def test_without_the_package_the_error_says_how_to_get_it(monkeypatch):
-    def missing(name):
-        raise ModuleNotFoundError(name)
-
-    monkeypatch.setattr(shared_corners, "import_module", missing)
-    with pytest.raises(hr.InputError, match=r"simplify: needs the package fast-simplification.*hedgerow\[simplify\]"):
-        simplify(sheet(5), 0.5)
+    monkeypatch.setitem(sys.modules, "fast_simplification", None)
+    with pytest.raises(hr.InputError, match=r"simplify: fewer triangles need the package.*hedgerow\[simplify\]"):
+        simplify_triangles(sheet(5), 25, asked_by="simplify")
