@@ -11,12 +11,12 @@ from pathlib import Path
 
 from hedgerow.metrics import compare
 from hedgerow.models import learn
-from hedgerow.world.simplified import SharedMesh
 from hedgerow.reproduce.experiment import Outcome, Print
 from hedgerow.reproduce.mobile import SITES, MobileSite, record
 from hedgerow.reproduce.tables import markdown_table
 from hedgerow.world import LearnedWorld
 from hedgerow.world.elements import Triangles
+from hedgerow.world.simplified import SharedMesh
 
 SHARES = (0.0, 0.5, 0.8, 0.9)
 """Of the triangles, taken away."""

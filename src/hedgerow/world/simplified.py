@@ -2,10 +2,11 @@
 """Meshes whose triangles share their corners, and surfaces with fewer triangles (Browning 2012 §6.2.6).
 
 Triangles of a world have corners of their own, so that they can be cut into tiles; a mesh with shared corners has the
-same shape. To simplify it, edges are collapsed where that moves the surface least (quadric error metrics, Garland and Heckbert 1997), with the
-package fast-simplification. A new triangle has the permeability, intensity and labels of the old ones whose middles
-are nearest to its own: means by area, and counts added up. So a surface stops about as many beams as before, where its
-area stays. Triangles that differ in a column that is not mixed, such as `object`, are simplified apart.
+same shape. To simplify it, edges are collapsed where that moves the surface least (quadric error metrics, Garland and
+Heckbert 1997), with the package fast-simplification. Flat parts lose most of their triangles. A new triangle has the
+permeability, intensity and labels of the old ones whose middles are nearest to its own: means by area, and counts added
+up. So a surface stops about as many beams as before, where its area stays. Triangles that differ in a column that is
+not mixed, such as `object`, are simplified apart.
 
 Equations: docs/models.md §10.
 """

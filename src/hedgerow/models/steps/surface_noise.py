@@ -24,9 +24,9 @@ from hedgerow.base.parameters import NotNegative, Parameters
 from hedgerow.base.progress import counted
 from hedgerow.log import Log
 from hedgerow.models.steps.log_chunks import LearningTask, LogChunks
-from hedgerow.world.simplified import SharedMesh
 from hedgerow.world.elements import Triangles
 from hedgerow.world.scene import Scene
+from hedgerow.world.simplified import SharedMesh
 from hedgerow.world.surface_noise import SurfaceNoise
 
 _MAX_SLOPE = 40.0  # 81 degrees of incidence; beyond, the surface's own errors rule
