@@ -49,8 +49,8 @@ void add_table(VoxelSums& sums, const AnyArray& key, const AnyArray& count, cons
                known = values<std::int64_t>(n_intensity, "n_intensity", n);
     const auto firsts = values<std::int64_t>(first, "first", n, 3),
                seconds = values<std::int64_t>(second, "second", n, 6);
-    const auto intensities = values<double>(intensity, "intensity", n);
-    const auto squares = values<double>(intensity_squared, "intensity_squared", n);
+    const auto intensities = values<std::int64_t>(intensity, "intensity", n, 2);
+    const auto squares = values<std::int64_t>(intensity_squared, "intensity_squared", n, 2);
     const auto rows = values<std::int64_t>(label_row, "label_row", -1);
     const auto n_labels = static_cast<std::ptrdiff_t>(rows.size());
     const auto labels = values<std::uint16_t>(label, "label", n_labels);
@@ -59,7 +59,8 @@ void add_table(VoxelSums& sums, const AnyArray& key, const AnyArray& count, cons
     for (const std::int64_t row : rows)
         if (row < 0 || row >= n) throw nb::value_error("label_row: names a row that is not there");
     for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
-        VoxelSum sum{counts[i], {}, {}, known[i], intensities[i], squares[i]};
+        const SplitSum first_power{intensities[2 * i], intensities[2 * i + 1]};
+        VoxelSum sum{counts[i], {}, {}, known[i], first_power, {squares[2 * i], squares[2 * i + 1]}};
         std::copy_n(&firsts[3 * i], 3, sum.first.begin());
         std::copy_n(&seconds[6 * i], 6, sum.second.begin());
         sums.add_voxel(key_of(i), sum);
@@ -75,8 +76,8 @@ struct VoxelTable {
           first(n, 3),
           second(n, 6),
           n_intensity(n),
-          intensity(n),
-          intensity_squared(n),
+          intensity(n, 2),
+          intensity_squared(n, 2),
           label_row(n_labels),
           label(n_labels),
           label_count(n_labels) {}
@@ -86,7 +87,7 @@ struct VoxelTable {
     Fresh<Rows3<std::int64_t>> first;
     Fresh<Table<std::int64_t>> second;
     Fresh<Column<std::int64_t>> n_intensity;
-    Fresh<Column<double>> intensity, intensity_squared;
+    Fresh<Table<std::int64_t>> intensity, intensity_squared;  // whole parts, and the rest in steps
     Fresh<Column<std::int64_t>> label_row;
     Fresh<Column<std::uint16_t>> label;
     Fresh<Column<std::int64_t>> label_count;
@@ -106,8 +107,9 @@ VoxelTable voxel_table(const VoxelSums& sums) {
         std::ranges::copy(sum.first, &table.first.values[3 * row]);
         std::ranges::copy(sum.second, &table.second.values[6 * row]);
         table.n_intensity.values[row] = sum.known;
-        table.intensity.values[row] = sum.intensity;
-        table.intensity_squared.values[row] = sum.intensity_squared;
+        std::ranges::copy(std::array{sum.intensity.whole, sum.intensity.rest}, &table.intensity.values[2 * row]);
+        std::ranges::copy(std::array{sum.intensity_squared.whole, sum.intensity_squared.rest},
+                          &table.intensity_squared.values[2 * row]);
     }
     // By row, then label.
     std::vector<std::pair<std::uint64_t, std::int64_t>> labelled(sums.label_counts().size());

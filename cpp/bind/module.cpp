@@ -2,6 +2,7 @@
 // The module hedgerow._core: topics add their parts from files of their own; here is what concerns all of them.
 #include <nanobind/stl/tuple.h>
 
+#include "base/parallel.hpp"
 #include "base/random.hpp"
 #include "bind/bind.hpp"
 
@@ -55,6 +56,7 @@ NB_MODULE(_core, m) {
             "-DHEDGEROW_ARCH= for an older one");
 #endif
     m.doc() = "Native engine: loops over rays, points and elements. No policy, no files, no defaults.";
+    threads_of_process();
     m.attr("embree_version") = RTC_VERSION_STRING;
 
     nb::class_<Scene> scene = bind_scene(m);

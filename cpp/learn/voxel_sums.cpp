@@ -16,13 +16,25 @@ constexpr std::size_t kChunksPerTick = 32;  // about a million beams
 
 }  // namespace
 
+void SplitSum::add(double number) {
+    number = std::clamp(number, -0x1p40, 0x1p40);
+    const double down = std::floor(number);
+    add_to(whole, static_cast<std::int64_t>(down));
+    add_to(rest, std::llround((number - down) * kRestSteps));
+}
+
+void SplitSum::add(const SplitSum& other) {
+    add_to(whole, other.whole);
+    add_to(rest, other.rest);
+}
+
 void VoxelSum::add(const VoxelSum& other) {
     add_to(count, other.count);
     for (int i = 0; i < 3; ++i) add_to(first[i], other.first[i]);
     for (int i = 0; i < 6; ++i) add_to(second[i], other.second[i]);
     add_to(known, other.known);
-    intensity += other.intensity;
-    intensity_squared += other.intensity_squared;
+    intensity.add(other.intensity);
+    intensity_squared.add(other.intensity_squared);
 }
 
 std::uint32_t VoxelSums::number(const VoxelKey& key) {
@@ -81,8 +93,8 @@ void VoxelSums::add_range(const MeasuredArrays& returns, Chunk beams) {
         if (!returns.intensity.empty() && !std::isnan(returns.intensity[entry])) {
             const double intensity = returns.intensity[entry];
             ++sum.known;
-            sum.intensity += intensity;
-            sum.intensity_squared += intensity * intensity;
+            sum.intensity.add(intensity);
+            sum.intensity_squared.add(intensity * intensity);
         }
         if (!returns.label.empty() && returns.label[entry] != 0) count_label(voxel, returns.label[entry], 1);
     }
@@ -100,7 +112,6 @@ void VoxelSums::add(const MeasuredArrays& returns, int threads, const Tick& tick
                 parts[i - first].add_range(returns, {begin, std::min(begin + kBeamsPerChunk, returns.size())});
             });
         });
-        // In the order of the chunks, whichever thread was done first: sums of intensities keep their last bit.
         for (const VoxelSums& part : parts) merge(part);
         tick(std::min(last * kBeamsPerChunk, returns.size()));
     }

@@ -4,7 +4,7 @@
 // Positions are summed as whole numbers: offsets from the voxel's own centre in steps of side / 2^18 (about a
 // micrometre for 0.3 m, less than a float32 range can tell apart). Whole sums are exact, so it does not matter how a
 // log is cut, in which order parts are merged, or how many threads there are; and large offsets such as UTM cannot
-// cancel. Intensities are summed in float64, in a fixed order for a given log.
+// cancel. Intensities are summed as whole numbers too (`SplitSum`).
 // Equations: docs/models.md §7.
 #pragma once
 
@@ -23,13 +23,24 @@ struct VoxelKey {
     auto operator<=>(const VoxelKey&) const = default;
 };
 
+// A sum of numbers, exact to 2^-32: their whole parts and the rest apart, each a whole number, so that the order does not
+// matter, from intensities of 0 to 1 up to 16 bits. Numbers beyond 2^40 count as that.
+struct SplitSum {
+    std::int64_t whole = 0, rest = 0;  // rest in steps of 2^-32
+
+    void add(double number);
+    void add(const SplitSum& other);
+};
+
+constexpr double kRestSteps = 4294967296.0;  // 2^32
+
 // The squares of 2^17 steps overflow after 2^29 points in one voxel; no log comes near.
 struct VoxelSum {
     std::int64_t count = 0;
     std::array<std::int64_t, 3> first{};   // steps
     std::array<std::int64_t, 6> second{};  // steps squared: xx, xy, xz, yy, yz, zz
     std::int64_t known = 0;                // points whose intensity is known
-    double intensity = 0, intensity_squared = 0;
+    SplitSum intensity, intensity_squared;
 
     void add(const VoxelSum& other);
 };

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.models.steps.log_chunks import chunks_of
 from hedgerow.models.steps.permeability import Counts, count, drop_passed, with_permeability
+from hedgerow.parallel.log_parts import cut_log
 from hedgerow.world.elements import Gaussians, Triangles
 
 WALL = np.array([[[8.0, -30, -30], [8, 30, -30], [8, 0, 60]]])
@@ -30,7 +30,7 @@ def tables():
 
 def test_a_chain_link_fence_comes_back_within_a_hundredth():
     log = fenced_log()
-    triangles, gaussians = with_permeability(tables(), count(chunks_of(log), tables(), max_range_m=40.0))
+    triangles, gaussians = with_permeability(tables(), count(cut_log(log), tables(), max_range_m=40.0))
     assert isinstance(triangles, Triangles) and isinstance(gaussians, Gaussians)
     # 5 sigma of 120,000 coins is 0.0066.
     assert triangles.permeability[0] == pytest.approx(0.7, abs=0.0066)
@@ -41,7 +41,7 @@ def test_a_chain_link_fence_comes_back_within_a_hundredth():
 
 def test_counts_do_not_depend_on_how_the_log_is_cut():
     log = fenced_log()
-    whole = count(chunks_of(log), tables(), max_range_m=40.0)
+    whole = count(cut_log(log), tables(), max_range_m=40.0)
     cuts = np.sort(np.random.default_rng(0).integers(0, N, 7))
     pieces = [log[a:b] for a, b in zip([0, *cuts], [*cuts, N], strict=True)]
     cut = count(lambda: reversed(pieces), tables(), max_range_m=40.0)
@@ -59,7 +59,7 @@ def test_pseudo_counts_pull_towards_the_prior():
 
 def test_progress_reaches_the_number_of_beams():
     done = []
-    count(chunks_of(fenced_log()), tables(), max_range_m=40.0, progress=done.append)
+    count(cut_log(fenced_log()), tables(), max_range_m=40.0, progress=done.append)
     assert done[-1] == N
 
 

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.models.steps.log_chunks import chunks_of
 from hedgerow.models.steps.surface_noise import Residuals, fit_noise, is_flat
 from hedgerow.models.surface import fit_surface
+from hedgerow.parallel.log_parts import cut_log
 from hedgerow.scenes import mesh
 from hedgerow.world.elements import Triangles
 
@@ -26,7 +26,7 @@ def recorded(noise, seed=3, offset=(0.0, 0.0, 0.0)):
 @pytest.mark.parametrize(("sigma0_m", "sigma_a_m"), [(0.015, 0.0014), (0.03, 0.0003), (0.005, 0.004)])
 def test_both_constants_come_back(sigma0_m, sigma_a_m):
     log = recorded(hr.SurfaceNoise(sigma0_m, sigma_a_m))
-    found = fit_noise(chunks_of(log), Triangles.plain(GROUND))
+    found = fit_noise(cut_log(log), Triangles.plain(GROUND))
     # A spread by quartiles of n residuals is known to 0.82 / sqrt(n): of 90,000 spread over 40 bins about 2 % each;
     # four standard errors of the fit stay within 5 % and 0.2 mm.
     assert found.sigma0_m == pytest.approx(sigma0_m, rel=0.05)
@@ -42,13 +42,13 @@ def test_vegetation_on_the_surface_hardly_disturbs_the_fit():
     mixed = hr.Log.from_arrays(
         origins=log.beams.origin_m, directions=log.beams.direction, ranges=shorter, max_range_m=log.max_range_m
     )
-    found = fit_noise(chunks_of(mixed), Triangles.plain(GROUND))
+    found = fit_noise(cut_log(mixed), Triangles.plain(GROUND))
     assert found.sigma0_m == pytest.approx(0.015, rel=0.25)
 
 
 def test_residuals_add_up_over_partitions():
     log = recorded(hr.SurfaceNoise(0.015, 0.0014))
-    whole = fit_noise(chunks_of(log), Triangles.plain(GROUND))
+    whole = fit_noise(cut_log(log), Triangles.plain(GROUND))
     cut = fit_noise(lambda: iter([log[50_000:], log[:50_000]]), Triangles.plain(GROUND))
     assert cut.sigma0_m == pytest.approx(whole.sigma0_m, rel=1e-9)
     assert cut.sigma_a_m == pytest.approx(whole.sigma_a_m, rel=1e-9)
@@ -60,15 +60,15 @@ def test_residuals_add_up_over_partitions():
 
 def test_utm_coordinates_do_not_change_the_answer():
     offset = np.array([448_262.0, 5_412_876.0, 312.0])
-    here = fit_noise(chunks_of(recorded(hr.SurfaceNoise(0.015, 0.0014))), Triangles.plain(GROUND))
+    here = fit_noise(cut_log(recorded(hr.SurfaceNoise(0.015, 0.0014))), Triangles.plain(GROUND))
     log = recorded(hr.SurfaceNoise(0.015, 0.0014), offset=offset)
-    there = fit_noise(chunks_of(log), Triangles.plain(GROUND + offset))
+    there = fit_noise(cut_log(log), Triangles.plain(GROUND + offset))
     assert there.sigma0_m == pytest.approx(here.sigma0_m, rel=0.01)
 
 
 def test_too_few_residuals_mean_exact_ranges():
     log = recorded(hr.SurfaceNoise(0.015, 0.0014))[:50]
-    assert fit_noise(chunks_of(log), Triangles.plain(GROUND)) == hr.SurfaceNoise()
+    assert fit_noise(cut_log(log), Triangles.plain(GROUND)) == hr.SurfaceNoise()
 
 
 def street_log(noise):
@@ -89,9 +89,9 @@ def street_log(noise):
 @pytest.mark.parametrize(("sigma0_m", "sigma_a_m"), [(0.015, 0.0014), (0.03, 0.0005), (0.008, 0.004)])
 def test_both_constants_come_back_from_a_learned_mesh(sigma0_m, sigma_a_m):
     log = street_log(hr.SurfaceNoise(sigma0_m, sigma_a_m))
-    triangles = fit_surface(chunks_of(log))
-    found = fit_noise(chunks_of(log), triangles)
-    everywhere = fit_noise(chunks_of(log), triangles, max_bend_rad=np.pi)
+    triangles = fit_surface(cut_log(log))
+    found = fit_noise(cut_log(log), triangles)
+    everywhere = fit_noise(cut_log(log), triangles, max_bend_rad=np.pi)
     # The mesh follows some of the noise and adds errors of its own; measured: 1 % and up to 10 %.
     assert found.sigma0_m == pytest.approx(sigma0_m, rel=0.03)
     assert found.sigma_a_m == pytest.approx(sigma_a_m, rel=0.15)

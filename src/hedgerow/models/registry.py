@@ -23,7 +23,7 @@ from hedgerow.models.hybrid import HybridParameters, learn_hybrid
 from hedgerow.models.points import PointsParameters, learn_points
 from hedgerow.models.presets import with_preset
 from hedgerow.models.refined.model import RefinedParameters, learn_refined
-from hedgerow.models.steps.log_chunks import LearningTask, LogChunks, chunks_of, summarise
+from hedgerow.models.steps.log_chunks import LearningTask, LogChunks, summarise
 from hedgerow.models.surface import (
     SolidSurfaceParameters,
     SurfaceParameters,
@@ -33,6 +33,8 @@ from hedgerow.models.surface import (
 from hedgerow.models.terrain import TerrainParameters, learn_terrain
 from hedgerow.models.topdown import TopdownParameters, learn_topdown
 from hedgerow.models.voxel import VoxelParameters, learn_voxel
+from hedgerow.parallel.engine import Engine
+from hedgerow.parallel.log_parts import cut_log
 from hedgerow.world import LearnedWorld
 from hedgerow.world.elements import Gaussians, Points, RememberedBeams, Triangles
 from hedgerow.world.store.header import Provenance
@@ -118,6 +120,7 @@ def learn(
     *,
     preset: str | None = None,
     progress: StepProgress | None = None,
+    engine: Engine | None = None,
     **parameters: Any,
 ) -> LearnedWorld:
     """Learn a world from a log.
@@ -128,6 +131,8 @@ def learn(
         model: a name of MODELS; `hedgerow models` says when to use which.
         preset: a name of PRESETS: the values of a paper in place of the defaults; `hedgerow models` lists them.
         progress: called with (stage, beams done, beams in all).
+        engine: what works on the parts of the log (docs/scale.md). Default: this process. The world has the same bytes
+            whatever it is.
         parameters: of the model; `hedgerow models NAME` lists them.
 
     Returns:
@@ -142,7 +147,7 @@ def learn(
         raise InputError("model", f"there is no {shown(model)}; there are {', '.join(MODELS)}")
     row = MODELS[model]
     checked = row.parse(with_preset(model, preset, parameters))
-    chunks = chunks_of(source)
+    chunks = cut_log(source, engine)
     summary = summarise(chunks)
     stages = ProgressSteps(summary.n_beams, progress)
     tables = row.learn(LearningTask(chunks, summary, stages), checked)

@@ -13,8 +13,8 @@ from hedgerow.models.refined.holdout import hold_out
 from hedgerow.models.refined.model import RefinedParameters, Trainer
 from hedgerow.models.refined.rounds import RayCounter
 from hedgerow.models.refined.score import LossEvaluator, LossWeights, RayModel
-from hedgerow.models.steps.log_chunks import chunks_of
 from hedgerow.models.steps.permeability import scene_of
+from hedgerow.parallel.log_parts import cut_log
 from hedgerow.world.elements import Gaussians
 
 RAYS = RayModel(0.0, 13.9, 0.001)
@@ -84,7 +84,7 @@ def test_the_same_log_gives_the_same_world_from_either_start(log):
 )
 def test_the_held_out_loss_is_never_worse_than_the_start(log, parameters):
     own = RefinedParameters(**SHORT, **parameters)
-    held = hold_out(chunks_of(log), own.held_out_every)
+    held = hold_out(cut_log(log), own.held_out_every)
     start = gaussians_of(hr.learn(held.training, "voxel"))
     trainer = Trainer(held, RAYS, own)
     first = trainer.train(start)
@@ -158,7 +158,7 @@ def test_a_world_saved_under_old_parameter_names_opens_and_is_a_start(log, tmp_p
 @pytest.mark.parametrize("when", ["round 2", "epoch 3"])
 def test_ctrl_c_keeps_the_best_so_far(log, when):
     own = RefinedParameters()
-    held = hold_out(chunks_of(log), own.held_out_every)
+    held = hold_out(cut_log(log), own.held_out_every)
     start = gaussians_of(hr.learn(held.training, "topdown"))
     stages = []
 
@@ -177,7 +177,7 @@ def test_ctrl_c_keeps_the_best_so_far(log, when):
 
 def test_ctrl_c_while_the_whole_budget_is_tried_goes_on_with_the_half(log):
     own = RefinedParameters(**SHORT)
-    held = hold_out(chunks_of(log), own.held_out_every)
+    held = hold_out(cut_log(log), own.held_out_every)
     start = gaussians_of(hr.learn(held.training, "topdown"))
     stages = []
 
@@ -206,7 +206,7 @@ def test_held_out_sweeps_train_in_the_end():
         return again.returns.hit.mean()
 
     own = RefinedParameters(**SHORT)
-    held = hold_out(chunks_of(log), own.held_out_every)
+    held = hold_out(cut_log(log), own.held_out_every)
     start = gaussians_of(hr.learn(held.training, "topdown"))
     before = Trainer(held, RayModel(0.0, 30.0, 0.001), own).train(start)
     assert found(before.gaussians) < 0.1 * found(bushes())
@@ -242,7 +242,7 @@ def test_ctrl_c_leaves_what_the_held_out_sweeps_found_best(log, when):
 
 def test_a_start_with_extinction_keeps_its_law_and_its_tau(log):
     own = RefinedParameters(**SHORT)
-    trainer = Trainer(hold_out(chunks_of(log), own.held_out_every), RAYS, own)
+    trainer = Trainer(hold_out(cut_log(log), own.held_out_every), RAYS, own)
     result = trainer.train(disturbed(bushes())).gaussians
     assert (result.law, result.tau) == ("extinction", 3.5)
 

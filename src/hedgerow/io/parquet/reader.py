@@ -9,6 +9,7 @@ all at once.
 # pyarrow's stubs leave parts of its types unknown.
 # pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -41,6 +42,7 @@ class _Part:
     is_last: bool
     footer: pq.FileMetaData
     n_bytes: int
+    changed_ns: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,6 +128,23 @@ class LogFile:
             return _SweepIndex(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int32))
         low, high, numbers = (np.concatenate(each) for each in zip(*parts, strict=True))
         return _SweepIndex(low.astype(np.int64), high.astype(np.int64), np.unique(numbers))
+
+    def beams_per_sweep(self) -> dict[int, int]:
+        """Count the pulses of each sweep, by ascending number; of all columns only the smallest are read."""
+        several = self.n_per_pulse > 1
+        total: dict[int, int] = {}
+        for rows in self.batches(["sweep", "return_number"] if several else ["sweep"]):
+            # Every pulse has exactly one row with number 0 or 1.
+            sweep = rows["sweep"][rows["return_number"] <= 1] if several else rows["sweep"]
+            for number, n in zip(*(each.tolist() for each in np.unique(sweep, return_counts=True)), strict=True):
+                total[number] = total.get(number, 0) + n
+        return dict(sorted(total.items()))
+
+    @property
+    def stamp(self) -> str:
+        """Tells this content from what may later be written to the same path: size and time of every file."""
+        said = ",".join(f"{part.n_bytes}-{part.changed_ns}" for part in self._parts)
+        return hashlib.blake2b(said.encode(), digest_size=8).hexdigest()
 
     def read(self, sweeps: Numbers | None = None) -> Log:
         """Read all sweeps, or those with the given numbers, in the order of the file.
@@ -226,9 +245,11 @@ def _open_part(path: Path) -> _Part:
     with reading(path), open_parquet(path) as file:
         footer = file.metadata
         texts: dict[bytes, bytes] = footer.metadata or {}
-        n_bytes = path.stat().st_size
+        found = path.stat()
     header = Header.from_json(path, texts.get(KEY))
-    return _Part(path, header, texts.get(PARTS_KEY) == str(header.part + 1).encode(), footer, n_bytes)
+    return _Part(
+        path, header, texts.get(PARTS_KEY) == str(header.part + 1).encode(), footer, found.st_size, found.st_mtime_ns
+    )
 
 
 def _require_whole(path: Path, parts: list[_Part]) -> None:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from hedgerow.errors import InputError
 from hedgerow.log import Log
 from hedgerow.models.steps.log_chunks import LogChunks
+from hedgerow.parallel.log_parts import LogInParts, LogPart, cut_log, map_log
 
 StartStage = Callable[[str], Callable[[int], object] | None]
 """Called with the name of a stage; returns what to call with the number of beams done, or None if nobody watches."""
@@ -29,11 +30,11 @@ def no_progress(stage: str) -> None:
 class SplitLog:
     """A log whose sweeps are either for training or held out."""
 
-    chunks: LogChunks
+    chunks: LogInParts
+    sweeps: NDArray[np.int32]
+    """Numbers of all sweeps."""
     held_out_sweeps: NDArray[np.int32]
     """Numbers of the held-out sweeps; none: every sweep is for both training and validation."""
-    n_training: int
-    """Number of sweeps for training."""
     farther_than_all_m: float
     """A range limit for logs that have none: farther than every return [m]."""
     start: StartStage = no_progress
@@ -42,61 +43,40 @@ class SplitLog:
     @property
     def n_sweeps(self) -> int:
         """Number of all sweeps."""
-        return self.n_training + len(self.held_out_sweeps)
+        return len(self.sweeps)
+
+    @property
+    def n_training(self) -> int:
+        """Number of sweeps for training."""
+        return len(self.sweeps) - len(self.held_out_sweeps)
 
     def with_all_sweeps(self) -> Self:
         """Return the same log with every sweep for training."""
-        return replace(self, held_out_sweeps=self.held_out_sweeps[:0], n_training=self.n_sweeps)
+        return replace(self, held_out_sweeps=self.held_out_sweeps[:0])
 
-    def training(self) -> Iterator[Log]:
-        """Give the training beams, without reporting progress."""
-        return (training for training, _ in self._chunks() if len(training))
+    @property
+    def training(self) -> LogInParts:
+        """The training beams."""
+        return self.chunks.without(self.held_out_sweeps.tolist())
+
+    @property
+    def validation(self) -> LogInParts:
+        """The beams for validation."""
+        if len(self.held_out_sweeps) == 0:
+            return self.chunks
+        return self.chunks.without(set(self.sweeps.tolist()) - set(self.held_out_sweeps.tolist()))
 
     def training_sweeps(self, stage: str) -> Iterator[Log]:
         """Give the training beams sweep by sweep."""
-        tell, done = self.start(stage), 0
-        for training, held_out in self._chunks():
-            for _, sweep in training.iter_sweeps():
+        tell, before = self.start(stage), 0
+        for part in self.training.parts():
+            done = before
+            for _, sweep in part.read().iter_sweeps():
                 yield sweep
                 done += len(sweep)
                 if tell:
                     tell(done)
-            done += _n_beams(training, held_out) - len(training)
-
-    def training_chunks(self, stage: str) -> Iterator[Log]:
-        """Give the training beams in chunks of the log; some may be empty."""
-        return (training for training, _ in self._metered(stage))
-
-    def held_out_chunks(self, stage: str) -> Iterator[Log]:
-        """Give the beams for validation in chunks of the log; some may be empty."""
-        return (held_out for _, held_out in self._metered(stage))
-
-    def _metered(self, stage: str) -> Iterator[tuple[Log, Log]]:
-        tell, done = self.start(stage), 0
-        for training, held_out in self._chunks():
-            yield training, held_out
-            done += _n_beams(training, held_out)
-            if tell:
-                tell(done)
-
-    def _chunks(self) -> Iterator[tuple[Log, Log]]:
-        """Give each chunk as its training beams and its held-out beams; either may be empty."""
-        for log in self.chunks():
-            if len(self.held_out_sweeps) == 0:
-                yield log, log
-                continue
-            held_out = np.isin(log.beams.sweep, self.held_out_sweeps)
-            if held_out.all():
-                yield log[:0], log
-            elif held_out.any():
-                yield log[~held_out], log[held_out]
-            else:
-                yield log, log[:0]
-
-
-def _n_beams(training: Log, held_out: Log) -> int:
-    """Number of beams of a chunk; without held-out sweeps all of them are in both."""
-    return len(training) if held_out is training else len(training) + len(held_out)
+            before += len(part)
 
 
 def hold_out(chunks: LogChunks, every: int, start: StartStage = no_progress) -> SplitLog:
@@ -113,19 +93,37 @@ def hold_out(chunks: LogChunks, every: int, start: StartStage = no_progress) -> 
     Raises:
         InputError: nothing returned in the sweeps left for training.
     """
+    log = chunks if isinstance(chunks, LogInParts) else cut_log(chunks)
     found: set[int] = set()
     returned: set[int] = set()
     farthest_m = 0.0
-    for log in chunks():
-        hit = np.isfinite(log.returns.first_m)
-        found.update(np.unique(log.beams.sweep).tolist())
-        returned.update(np.unique(log.beams.sweep[hit]).tolist())
-        farthest_m = max(farthest_m, float(log.returns.first_m.max(initial=0.0, where=hit)))
-    if len(found) < 2:
-        return SplitLog(chunks, np.zeros(0, dtype=np.int32), 1, farthest_m + 1.0, start)
+    for some in map_log(log, _find_sweeps):
+        found |= some.sweeps
+        returned |= some.returned
+        farthest_m = max(farthest_m, some.farthest_m)
     sweeps = np.array(sorted(found), dtype=np.int32)
+    if len(sweeps) < 2:
+        return SplitLog(log, sweeps, sweeps[:0], farthest_m + 1.0, start)
     every = min(every, len(sweeps))
     held_out = sweeps[every - 1 :: every]
     if returned <= set(held_out.tolist()):
         raise InputError("log", "nothing returned in the sweeps that are not held out; there is nothing to learn from")
-    return SplitLog(chunks, held_out, len(sweeps) - len(held_out), farthest_m + 1.0, start)
+    return SplitLog(log, sweeps, held_out, farthest_m + 1.0, start)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sweeps:
+    sweeps: set[int]
+    returned: set[int]
+    """Those of which something returned."""
+    farthest_m: float
+
+
+def _find_sweeps(part: LogPart) -> _Sweeps:
+    log = part.read()
+    hit = np.isfinite(log.returns.first_m)
+    return _Sweeps(
+        set(np.unique(log.beams.sweep).tolist()),
+        set(np.unique(log.beams.sweep[hit]).tolist()),
+        float(log.returns.first_m.max(initial=0.0, where=hit)),
+    )

@@ -221,8 +221,8 @@ class Trainer:
         return self._better(best, Candidate(gaussians, score, neighbourhoods, plan))
 
     def _validate(self, gaussians: Gaussians, stage: str) -> Score:
-        chunks = self.log.held_out_chunks(stage)
-        return score_gaussians(gaussians, chunks, self.rays, self.parameters.weights)
+        watch = self.log.start(stage)
+        return score_gaussians(gaussians, self.log.validation, self.rays, self.parameters.weights, watch)
 
     def _better(self, one: Candidate, other: Candidate) -> Candidate:
         return min(one, other, key=lambda each: each.score.loss(self.parameters.weights))
@@ -264,8 +264,8 @@ class Trainer:
         start = self._fit_budget(start, budget)
         neighbourhoods, gaussians = self._neighbourhoods(start), self._adapt(start)
         for number in range(1, rounds + 1):
-            chunks = self.log.training_chunks(f"round {number} of {rounds} with {budget:,} elements")
-            sums = gather_sums(gaussians, chunks, self.rays)
+            watch = self.log.start(f"round {number} of {rounds} with {budget:,} elements")
+            sums = gather_sums(gaussians, self.log.training, self.rays, watch)
             gaussians = self._run_round(gaussians, sums, budget, neighbourhoods)
         return gaussians, neighbourhoods
 
@@ -322,7 +322,8 @@ class Trainer:
         """Merge elements of the start until it is within the budget."""
         if len(start) <= budget:
             return start
-        sums = gather_sums(start, self.log.training_chunks("counting hits of the start"), self.rays)
+        watch = self.log.start("counting hits of the start")
+        sums = gather_sums(start, self.log.training, self.rays, watch)
         return merge(start, sums.hits, budget)[0]
 
     def _adapt(self, start: Gaussians) -> Gaussians:

@@ -15,7 +15,7 @@ split, within a budget of elements. Ties go to the lower element number, so the 
 Equations: docs/models.md §13.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -23,10 +23,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
+from hedgerow.base.progress import Progress
 from hedgerow.log import Log
 from hedgerow.models.refined.prior import ShapePrior, compose_covariance
 from hedgerow.models.refined.score import RayModel
+from hedgerow.models.steps.log_chunks import LogChunks
 from hedgerow.models.steps.permeability import scene_of
+from hedgerow.parallel.engine import Shared
+from hedgerow.parallel.log_parts import LogPart, map_log, share_with
 from hedgerow.world.elements import Gaussians, Law, Triangles
 
 Tables = tuple[Gaussians | Triangles, ...]
@@ -130,12 +134,25 @@ class RayCounter:
         return RaySums(table, int(np.rint(log_density * _SCORE_STEPS).astype(np.int64).sum()), len(log))
 
 
-def gather_sums(gaussians: Gaussians, chunks: Iterable[Log], rays: RayModel) -> RaySums:
+def gather_sums(gaussians: Gaussians, chunks: LogChunks, rays: RayModel, progress: Progress | None = None) -> RaySums:
     """Share all beams of a log out among Gaussians."""
-    counter, sums = RayCounter((gaussians,), rays), RaySums.zero(len(gaussians))
-    for chunk in chunks:
-        sums += counter.sums(chunk)
-    return sums
+    work = _GatherSums(share_with(chunks, gaussians), rays)
+    return sum(map_log(chunks, work, progress), RaySums.zero(len(gaussians)))
+
+
+@dataclass(frozen=True, slots=True)
+class _GatherSums:
+    """Shares out the beams of one part of a log."""
+
+    gaussians: Shared[Gaussians]
+    rays: RayModel
+
+    def __call__(self, part: LogPart) -> RaySums:
+        return self.gaussians.built(_counter, self.rays).sums(part.read())
+
+
+def _counter(gaussians: Gaussians, rays: RayModel) -> RayCounter:
+    return RayCounter((gaussians,), rays)
 
 
 def maximise_stop(gaussians: Gaussians, sums: RaySums) -> NDArray[np.float32]:

@@ -12,7 +12,6 @@ its extinction or depth grows by a factor exp(s): a step of 0.05 suits twigs and
 Equations: docs/models.md §14.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
@@ -21,8 +20,12 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.base.parameters import NotNegative, Parameters
+from hedgerow.base.progress import Progress
 from hedgerow.log import Log
+from hedgerow.models.steps.log_chunks import LogChunks
 from hedgerow.models.steps.permeability import scene_of
+from hedgerow.parallel.engine import Shared
+from hedgerow.parallel.log_parts import LogPart, map_log, share_with
 from hedgerow.world.elements import Gaussians
 
 _STEPS = float(1 << 20)
@@ -190,9 +193,25 @@ class LossEvaluator:
         return Gradient(table), Score.of(per_beam, log)
 
 
-def score_gaussians(gaussians: Gaussians, chunks: Iterable[Log], rays: RayModel, weights: LossWeights) -> Score:
-    """Return the score of Gaussians over all chunks of a log."""
-    evaluator, score = LossEvaluator(gaussians, rays, weights), Score()
-    for chunk in chunks:
-        score += evaluator.evaluate(chunk)[1]
-    return score
+def score_gaussians(
+    gaussians: Gaussians,
+    chunks: LogChunks,
+    rays: RayModel,
+    weights: LossWeights,
+    progress: Progress | None = None,
+) -> Score:
+    """Return the score of Gaussians over all beams of a log."""
+    work = _ScorePart(share_with(chunks, gaussians), rays, weights)
+    return sum(map_log(chunks, work, progress), Score())
+
+
+@dataclass(frozen=True, slots=True)
+class _ScorePart:
+    """Scores one part of a log."""
+
+    gaussians: Shared[Gaussians]
+    rays: RayModel
+    weights: LossWeights
+
+    def __call__(self, part: LogPart) -> Score:
+        return self.gaussians.built(LossEvaluator, self.rays, self.weights).evaluate(part.read())[1]

@@ -5,10 +5,9 @@ A model reads the chunks of a log as often as it needs, and never holds more tha
 larger than memory. A chunk is some whole sweeps.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,37 +16,10 @@ from hedgerow.base.columns import require_agreement
 from hedgerow.base.progress import Progress, ProgressSteps
 from hedgerow.errors import InputError
 from hedgerow.log import Log
+from hedgerow.parallel.log_parts import LogInParts, LogPart, map_log
 
-if TYPE_CHECKING:
-    from hedgerow.io.source import LogSource
-
-LogChunks = Callable[[], Iterable[Log]]
-"""Called for each reading of a log; gives its chunks, map frame, in turn."""
-_BEAMS_PER_CHUNK = 1_000_000
-
-
-def chunks_of(source: "Log | LogSource | str | Path | LogChunks") -> LogChunks:
-    """Return the chunks of a log: whole sweeps, about a million beams each.
-
-    Args:
-        source: a log, one opened with `open_log` or its path (larger than memory is fine; Parquet is fastest, since
-            models read it several times), or a function that gives the chunks anew at each call.
-
-    Raises:
-        FileError: no such file, or not a log.
-    """
-    if isinstance(source, Log):
-        return lambda: _cut(source)
-    if isinstance(source, str | Path):
-        from hedgerow.io import open_log
-
-        return chunks_of(open_log(source))
-    if callable(source):
-        return source
-    file = source
-    if not hasattr(file, "iter_sweeps"):
-        raise InputError("source", f"expected a log, the path of one, or a function, found {type(file).__name__}")
-    return lambda: _join(log for _, log in file.iter_sweeps())
+LogChunks = LogInParts | Callable[[], Iterable[Log]]
+"""A log in parts (parallel/log_parts.py), or a function that gives its chunks, map frame, anew at each call."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,6 +37,19 @@ class LogSummary:
     """Numbers of the classes that its labels are of, by name, if it says."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _PartSummary:
+    start: Log
+    """No beam of the part, only what it says of itself."""
+    n_beams: int
+    n_returns: int
+
+
+def _look_at(part: LogPart) -> _PartSummary:
+    log = part.read()
+    return _PartSummary(log[:0], len(log), int(np.count_nonzero(np.isfinite(log.returns.first_m))))
+
+
 def summarise(chunks: LogChunks) -> LogSummary:
     """Read a log once before learning from it.
 
@@ -74,12 +59,12 @@ def summarise(chunks: LogChunks) -> LogSummary:
     """
     n_beams = n_returns = 0
     first: Log | None = None
-    for log in _given(chunks):
+    for found in map_log(chunks, _look_at):
         if first is None:
-            first = log
-        require_agreement([first, log], ("sensor", "min_range_m", "max_range_m", "map_origin_m"))
-        n_beams += len(log)
-        n_returns += int(np.count_nonzero(np.isfinite(log.returns.first_m)))
+            first = found.start
+        require_agreement([first, found.start], ("sensor", "min_range_m", "max_range_m", "map_origin_m"))
+        n_beams += found.n_beams
+        n_returns += found.n_returns
     if first is None or n_beams == 0:
         raise InputError("log", "is empty; there is nothing to learn from")
     if n_returns == 0:
@@ -97,17 +82,6 @@ def _classes(metadata: dict[str, Any]) -> dict[str, int]:
     return {name: n for name, n in entries if isinstance(name, str) and type(n) is int and 0 <= n <= 65535}
 
 
-def _given(chunks: LogChunks) -> Iterator[Log]:
-    """Give the chunks, each checked to be a log: they may come from a function of the caller's."""
-    given = cast("object", chunks())
-    if not isinstance(given, Iterable):
-        raise InputError("source", f"expected a function that gives logs, found one that gives {type(given).__name__}")
-    for log in cast("Iterable[object]", given):
-        if not isinstance(log, Log):
-            raise InputError("source", f"expected a function that gives logs, found {type(log).__name__} in it")
-        yield log
-
-
 @dataclass(frozen=True, slots=True)
 class LearningTask:
     """What the recipe of a model works on, besides its parameters."""
@@ -120,25 +94,3 @@ class LearningTask:
     def start(self, stage: str) -> Progress | None:
         """Begin a stage of learning; return what it calls with the number of beams done, None if nobody watches."""
         return self.stages.meter(stage)
-
-
-def _cut(log: Log) -> Iterator[Log]:
-    if len(log) <= _BEAMS_PER_CHUNK:
-        if len(log):
-            yield log
-        return
-    yield from _join(sweep for _, sweep in log.iter_sweeps())
-
-
-def _join(sweeps: Iterable[Log]) -> Iterator[Log]:
-    """Join neighbouring sweeps until they hold about a million beams."""
-    waiting: list[Log] = []
-    n = 0
-    for sweep in sweeps:
-        if waiting and n + len(sweep) > _BEAMS_PER_CHUNK:
-            yield Log.concatenate(waiting) if len(waiting) > 1 else waiting[0]
-            waiting, n = [], 0
-        waiting.append(sweep)
-        n += len(sweep)
-    if waiting:
-        yield Log.concatenate(waiting) if len(waiting) > 1 else waiting[0]

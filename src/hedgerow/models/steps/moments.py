@@ -4,10 +4,9 @@
 Every volume model ends here, whatever formed its groups: voxels, leaves of a tree, regions that grew together. Scatter
 is summed about each group's own mean, so that large map offsets do not cancel, and groups can be joined.
 
-The moments of voxels can be summed chunk by chunk, anywhere, and added (`VoxelStatistics`). Their sums of positions are
-whole numbers (offsets from each voxel's own centre in steps of side / 2¹⁸, about a micrometre), so they are exact: cut
-a log any way, merge in any order, and means, covariances, counts and labels come out the same to the last bit. Sums of
-intensities are float64 and agree to its addition order (about 1e-15 of the sum of squares).
+The moments of voxels can be summed chunk by chunk, anywhere, and added (`VoxelStatistics`). Their sums are whole numbers:
+positions are offsets from each voxel's own centre in steps of side / 2¹⁸, about a micrometre, and intensities have steps
+of 2⁻³². So they are exact: cut a log any way, merge in any order, and everything comes out the same to the last bit.
 
 Equations: docs/models.md §7.
 """
@@ -20,10 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _core
-from hedgerow.base.progress import Progress, counted
+from hedgerow.base.progress import Progress
 from hedgerow.errors import InputError
 from hedgerow.log import Log
 from hedgerow.models.steps.log_chunks import LogChunks
+from hedgerow.parallel.log_parts import LogPart, map_log
 from hedgerow.world.elements import Gaussians
 from hedgerow.world.labels import LabelCounts
 
@@ -190,6 +190,8 @@ _TABLE = (
     *("label_row", "label", "label_count"),
 )
 """Columns of `_core.VoxelTable`."""
+_PER_PART = np.array([1.0, 2.0**-32])
+"""What the whole part of a sum of intensities is worth, and a step of the rest."""
 
 
 class VoxelStatistics:
@@ -261,8 +263,8 @@ class VoxelStatistics:
             mean_m,
             scatter * step_m**2,
             table.n_intensity,
-            table.intensity,
-            table.intensity_squared,
+            table.intensity @ _PER_PART,
+            table.intensity_squared @ _PER_PART,
             table.label_row,
             table.label,
             table.label_count,
@@ -341,7 +343,19 @@ def require_points(n_beams: int, n_points: int) -> None:
 
 def sum_voxels(chunks: LogChunks, side_m: float, *, progress: Progress | None = None) -> VoxelStatistics:
     """Return the statistics of all points of a log in voxels of a side."""
-    statistics = VoxelStatistics(side_m)
-    for log in counted(chunks(), progress):
-        statistics.add(log)
-    return statistics
+    total = VoxelStatistics(side_m)
+    for some in map_log(chunks, _SumVoxels(side_m), progress):
+        total.merge(some)
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class _SumVoxels:
+    """Sums up one part of a log."""
+
+    side_m: float
+
+    def __call__(self, part: LogPart) -> VoxelStatistics:
+        statistics = VoxelStatistics(self.side_m)
+        statistics.add(part.read())
+        return statistics

@@ -15,9 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.base.parameters import NotNegative, Parameters, Positive
-from hedgerow.base.progress import Progress, counted
+from hedgerow.base.progress import Progress
 from hedgerow.errors import InputError
 from hedgerow.models.steps.log_chunks import LearningTask, LogChunks
+from hedgerow.parallel.engine import Shared
+from hedgerow.parallel.log_parts import LogPart, map_log, share_with
 from hedgerow.world.elements import Gaussians, Triangles
 from hedgerow.world.scene import Scene
 
@@ -117,13 +119,34 @@ def count(
         boxes_m: (E, 6) of the elements; see `Scene.count`.
         progress: called with the number of beams done.
     """
-    scene = scene_of(tables)
-    total = Counts.zero(scene.n_elements)
-    for log in counted(chunks(), progress):
+    work = _Count(share_with(chunks, (tables, boxes_m)), max_range_m, window_m)
+    return sum(map_log(chunks, work, progress), Counts.zero(sum(len(table) for table in tables)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Count:
+    """Counts hits and passes of one part of a log."""
+
+    elements: Shared[tuple[Tables, NDArray[np.float64] | None]]
+    """With their boxes."""
+    max_range_m: float
+    window_m: float
+
+    def __call__(self, part: LogPart) -> Counts:
+        log, scene = part.read(), self.elements.built(_scene)
         range_m = np.ascontiguousarray(log.returns.first_m)
-        hits, passes = scene.count(log.beams, range_m, max_range_m=max_range_m, window_m=window_m, boxes_m=boxes_m)
-        total = total + Counts(hits.astype(np.int64), passes.astype(np.int64))
-    return total
+        hits, passes = scene.count(
+            log.beams,
+            range_m,
+            max_range_m=self.max_range_m,
+            window_m=self.window_m,
+            boxes_m=self.elements.value[1],
+        )
+        return Counts(hits.astype(np.int64), passes.astype(np.int64))
+
+
+def _scene(elements: tuple[Tables, NDArray[np.float64] | None]) -> Scene:
+    return scene_of(elements[0])
 
 
 def scene_of(tables: Tables) -> Scene:

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parts on Dask workers: the same bytes as in one process, what is finished is kept, and what goes wrong is said."""
+
+import os
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hedgerow as hr
+from hedgerow.errors import FileError, InputError
+from hedgerow.parallel import log_parts
+from hedgerow.parallel.engine import InProcess
+from hedgerow.parallel.log_parts import cut_log
+from hedgerow.parallel.results import Results
+
+pytest.importorskip("distributed")
+from hedgerow.parallel.dask_engine import Workers
+
+
+@dataclass(frozen=True)
+class Square:
+    """Squares a number, and leaves a file for every time that it was asked to."""
+
+    folder: str
+
+    def __call__(self, number):
+        (Path(self.folder) / f"{number}-{time.time_ns()}").touch()
+        return np.array([number**2])
+
+
+@dataclass(frozen=True)
+class DieOnce:
+    """Kills its own process in the middle of one part, the first time."""
+
+    folder: str
+
+    def __call__(self, number):
+        marker = Path(self.folder) / "died"
+        if number == 2 and not marker.exists():
+            marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return number
+
+
+@dataclass(frozen=True)
+class Always:
+    """Does with one part what it is told, every time."""
+
+    what: str
+
+    def __call__(self, number):
+        if number == 1 and self.what == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if number == 1 and self.what == "input":
+            raise InputError("number", "is one")
+        if number == 1 and self.what == "file":
+            raise FileError("drive.parquet: cannot be read")
+        return number
+
+
+@pytest.fixture(scope="module")
+def workers(tmp_path_factory):
+    with Workers(2, tmp_path_factory.mktemp("parts")) as engine:
+        yield engine
+
+
+@pytest.fixture(scope="module")
+def drive(tmp_path_factory):
+    """A log of eight sweeps among posts, of two returns, with labels and intensities that no float can sum exactly."""
+    rng = np.random.default_rng(3)
+    n = 24_000
+    direction = np.c_[rng.normal(size=(n, 2)), rng.normal(0, 0.15, n)]
+    direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+    first = np.where(rng.random(n) < 0.2, np.inf, rng.choice([4.0, 6.0, 9.0], n) + rng.normal(0, 0.1, n))
+    sweep = np.arange(n) // 3000
+    log = hr.Log.from_arrays(
+        origins=np.c_[sweep * 1.0, np.zeros(n), np.zeros(n)],
+        directions=direction,
+        ranges=first,
+        intensities=rng.random(n),
+        labels=rng.integers(0, 4, n),
+        sweeps=sweep,
+        max_range_m=30,
+        sensor="vlp-16",
+    )
+    path = tmp_path_factory.mktemp("drive") / "drive.parquet"
+    hr.write_log(log, path)
+    return path
+
+
+def saved_bytes(world, folder):
+    world.save(folder)
+    return {path.relative_to(folder): path.read_bytes() for path in sorted(folder.rglob("*.parquet"))}
+
+
+@pytest.mark.parametrize(
+    ("model", "settings"),
+    [
+        ("voxel", {"side_m": 0.5}),
+        ("topdown", {}),
+        ("topdown", {"cell_points": 2000, "sample_points": 1000}),
+        ("hybrid", {}),
+        ("refined", {"rounds": 2, "epochs": 1, "min_steps": 2, "held_out_every": 4}),
+    ],
+)
+def test_a_world_has_the_same_bytes_whoever_learned_it(workers, drive, tmp_path, monkeypatch, model, settings):
+    alone = saved_bytes(hr.learn(drive, model, **settings), tmp_path / "alone.world")
+    monkeypatch.setattr(log_parts, "BEAMS_PER_PART", 7000)  # four parts instead of one
+    assert len(list(cut_log(drive).parts())) == 4
+    assert saved_bytes(hr.learn(drive, model, **settings), tmp_path / "parts.world") == alone
+    spread = saved_bytes(hr.learn(drive, model, engine=workers, **settings), tmp_path / "spread.world")
+    assert spread == alone
+
+
+def test_results_come_in_the_order_of_the_parts_and_are_never_computed_again(workers, tmp_path):
+    numbers = list(range(20))
+    for _ in range(2):
+        assert [int(found[0]) for found in workers.map(Square(str(tmp_path)), numbers)] == [n**2 for n in numbers]
+    assert len(list(tmp_path.iterdir())) == 20
+
+
+def test_a_stopped_job_goes_on_where_it_was(tmp_path):
+    parts, counts = Results(tmp_path / "parts"), tmp_path / "counts"
+    counts.mkdir()
+    first = InProcess(parts).map(Square(str(counts)), range(8))
+    assert [int(next(first)[0]) for _ in range(3)] == [0, 1, 4]
+    first.close()
+    assert [int(found[0]) for found in InProcess(parts).map(Square(str(counts)), range(8))] == [n**2 for n in range(8)]
+    assert len(list(counts.iterdir())) == 8
+
+
+def test_a_part_whose_worker_is_killed_is_done_by_another(workers, tmp_path):
+    assert list(workers.map(DieOnce(str(tmp_path)), range(6))) == list(range(6))
+    assert (tmp_path / "died").exists()
+
+
+def test_a_part_that_kills_every_worker_is_named_with_a_remedy(workers):
+    with pytest.raises(FileError, match=r"1: its worker ended 3 times.*fewer workers or more memory.*run the same"):
+        list(workers.map(Always("die"), range(4)))
+
+
+@pytest.mark.parametrize(
+    ("what", "kind", "said"),
+    [("input", InputError, "number: is one"), ("file", FileError, "drive.parquet: cannot be read")],
+)
+def test_what_a_part_refuses_is_said_as_it_would_be_here(workers, what, kind, said):
+    with pytest.raises(kind, match=said):
+        list(workers.map(Always(what), range(4)))
+
+
+def test_a_log_in_memory_cannot_be_spread(workers):
+    log = hr.Log.from_arrays(origins=(0, 0, 0), directions=[[1, 0, 0]], ranges=[1.0])
+    with pytest.raises(InputError, match="only a Parquet log can be read by several workers.*hedgerow convert"):
+        hr.learn(log, "voxel", engine=workers)
+
+
+def test_a_scheduler_that_does_not_answer_is_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.setattr("hedgerow.parallel.dask_engine._CONNECT_S", 1)
+    with pytest.raises(FileError, match=r"tcp://127.0.0.1:9: no Dask scheduler answers there.*dask scheduler"):
+        Workers(scheduler="tcp://127.0.0.1:9", folder=tmp_path)
+
+
+def test_a_result_that_would_run_code_is_not_read(tmp_path):
+    results = Results(tmp_path)
+    (tmp_path / "part-x").write_bytes(b"cos\nsystem\n(S'touch hacked'\ntR.")
+    with pytest.raises(FileError, match="a finished part is damaged; delete"):
+        results.get("part-x")
+
+
+def test_a_log_that_changed_since_it_was_cut_is_refused(drive, tmp_path):
+    path = tmp_path / "drive.parquet"
+    path.write_bytes(drive.read_bytes())
+    parts = list(cut_log(path).parts())
+    os.utime(path, ns=(1, 1))
+    with pytest.raises(FileError, match="changed while it was being read"):
+        parts[0].read()
