@@ -15,8 +15,8 @@ namespace hedgerow {
 
 constexpr int kMostThreads = 1024;  // TBB takes memory for each; results do not depend on their number
 
-// How many threads this process may have, by HEDGEROW_THREADS in the environment; 0: as many as there are cores. Workers
-// that share a machine are given theirs so. Called when the module is loaded, it limits Embree, too.
+// How many threads this process may have, by HEDGEROW_THREADS in the environment; 0: as many as there are cores.
+// Workers that share a machine are given theirs so. Called when the module is loaded, it limits Embree, too.
 inline int threads_of_process() {
     static const int most = [] {
         const char* said = std::getenv("HEDGEROW_THREADS");

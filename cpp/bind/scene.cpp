@@ -131,8 +131,7 @@ nb::class_<Scene> bind_scene(nb::module_& m) {
              nb::arg("label").noconvert(), nb::arg("first_element"),
              "Places a scene once for each (3x4 by rows, float64) transform; first_element -1 numbers through.")
         .def(
-            "pulse_stretches",
-            [](Scene& scene) { return Fresh<Column<std::int64_t>>(scene.pulse_stretches()).get(); },
+            "pulse_stretches", [](Scene& scene) { return Fresh<Column<std::int64_t>>(scene.pulse_stretches()).get(); },
             "Begin and end of each stretch of elements that answer pulses, ascending; freezes the scene.")
         .def("unfold_up_to", &Scene::unfold_up_to, nb::arg("most"),
              "Copies of Gaussians, all together, up to which they stand in one search tree; more are instances.")

@@ -23,8 +23,8 @@ struct VoxelKey {
     auto operator<=>(const VoxelKey&) const = default;
 };
 
-// A sum of numbers, exact to 2^-32: their whole parts and the rest apart, each a whole number, so that the order does not
-// matter, from intensities of 0 to 1 up to 16 bits. Numbers beyond 2^40 count as that.
+// A sum of numbers, exact to 2^-32: their whole parts and the rest apart, each a whole number, so that the order does
+// not matter, from intensities of 0 to 1 up to 16 bits. Numbers beyond 2^40 count as that.
 struct SplitSum {
     std::int64_t whole = 0, rest = 0;  // rest in steps of 2^-32
 

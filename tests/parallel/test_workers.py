@@ -154,7 +154,7 @@ def test_what_a_part_refuses_is_said_as_it_would_be_here(workers, what, kind, sa
 
 def test_a_log_in_memory_cannot_be_spread(workers):
     log = hr.Log.from_arrays(origins=(0, 0, 0), directions=[[1, 0, 0]], ranges=[1.0])
-    with pytest.raises(InputError, match="only a Parquet log can be read by several workers.*hedgerow convert"):
+    with pytest.raises(InputError, match=r"only a Parquet log can be read by several workers.*hedgerow convert"):
         hr.learn(log, "voxel", engine=workers)
 
 

@@ -4,9 +4,10 @@
 Every volume model ends here, whatever formed its groups: voxels, leaves of a tree, regions that grew together. Scatter
 is summed about each group's own mean, so that large map offsets do not cancel, and groups can be joined.
 
-The moments of voxels can be summed chunk by chunk, anywhere, and added (`VoxelStatistics`). Their sums are whole numbers:
-positions are offsets from each voxel's own centre in steps of side / 2¹⁸, about a micrometre, and intensities have steps
-of 2⁻³². So they are exact: cut a log any way, merge in any order, and everything comes out the same to the last bit.
+The moments of voxels can be summed chunk by chunk, anywhere, and added (`VoxelStatistics`). Their sums are whole
+numbers: positions are offsets from each voxel's own centre in steps of side / 2¹⁸, about a micrometre, and intensities
+have steps of 2⁻³². So they are exact: cut a log any way, merge in any order, and everything comes out the same to the
+last bit.
 
 Equations: docs/models.md §7.
 """
