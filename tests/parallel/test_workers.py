@@ -123,7 +123,8 @@ def test_results_come_in_the_order_of_the_parts_and_are_never_computed_again(wor
     assert len(list(tmp_path.iterdir())) == 20
 
 
-def test_a_stopped_job_goes_on_where_it_was(tmp_path):
+def test_a_stopped_job_goes_on_where_it_was(tmp_path, monkeypatch):
+    monkeypatch.setattr("hedgerow.parallel.engine._WORTH_KEEPING_S", 0.0)
     parts, counts = Results(tmp_path / "parts"), tmp_path / "counts"
     counts.mkdir()
     first = InProcess(parts).map(Square(str(counts)), range(8))

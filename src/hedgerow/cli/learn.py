@@ -6,6 +6,7 @@ from pathlib import Path
 
 from hedgerow.cli.app import app, out
 from hedgerow.cli.options import Output, Settings, parse_settings
+from hedgerow.cli.worker_options import Scheduler, WorkerCount, WorkerMemory, open_engine
 
 
 @app.command
@@ -18,6 +19,9 @@ def learn(
     preset: str | None = None,
     budget: int | None = None,
     settings: Settings = None,
+    workers: WorkerCount = 0,
+    scheduler: Scheduler = None,
+    worker_memory: WorkerMemory = None,
 ) -> None:
     """Learn a world from a log and write it to a folder.
 
@@ -45,8 +49,8 @@ def learn(
     require_kind(log, ("log",), "learn")
     start = time.perf_counter()
     parameters = parse_settings(settings) | ({} if budget is None else {"budget": budget})
-    with step_bar() as progress:
-        learned = hr.learn(log, model, preset=preset, progress=progress, **parameters)
+    with step_bar() as progress, open_engine(output, workers, scheduler, worker_memory) as engine:
+        learned = hr.learn(log, model, preset=preset, progress=progress, engine=engine, **parameters)
         learned.save(output)
     size, took_s = learned.size(), time.perf_counter() - start
     elements = ", ".join(f"{n:,} {name}" for name, n in size.tables.items())

@@ -12,6 +12,7 @@ import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
+from time import perf_counter
 from types import FunctionType, TracebackType
 from typing import Any, Generic, TypeVar
 
@@ -21,6 +22,8 @@ from hedgerow.parallel.results import Results, digest_of
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 _T = TypeVar("_T")
+_WORTH_KEEPING_S = 0.25
+"""What this process does faster, it can do again."""
 
 
 class Shared(Generic[_T]):
@@ -98,7 +101,7 @@ class Engine(AbstractContextManager["Engine"], ABC):
 
 
 class InProcess(Engine):
-    """Runs parts here, in turn; keeps what is finished if it has a place for it."""
+    """Runs parts here, in turn; keeps what took a while, if it has a place for it."""
 
     def __init__(self, results: Results | None = None) -> None:
         """Take a place for finished parts. Default: none."""
@@ -125,8 +128,10 @@ class InProcess(Engine):
         name = name_of(work, part)
         if self.results.has(name):
             return self.results.get(name)
+        start_s = perf_counter()
         result = work(part)
-        self.results.put(name, result)
+        if perf_counter() - start_s > _WORTH_KEEPING_S:
+            self.results.put(name, result)
         return result
 
 
