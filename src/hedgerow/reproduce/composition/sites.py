@@ -141,12 +141,15 @@ classes = [{chosen}]
 
 
 def way_of(log: Log, step_m: float = 5.0) -> list[tuple[float, float]]:
-    """Return corners of the line that the sensor drove, at least a step apart."""
+    """Return corners of the line that the sensor drove, at least a step apart; of a shorter way, its ends."""
     _, first = np.unique(log.beams.sweep, return_index=True)
-    corners: list[tuple[float, float]] = []
-    for x, y in log.beams.origin_m[first, :2].tolist():
-        if not corners or np.hypot(x - corners[-1][0], y - corners[-1][1]) >= step_m:
+    places = [(x, y) for x, y in log.beams.origin_m[first, :2].tolist()]
+    corners = places[:1]
+    for x, y in places:
+        if np.hypot(x - corners[-1][0], y - corners[-1][1]) >= step_m:
             corners.append((x, y))
+    if len(corners) == 1:
+        corners = [places[0], places[-1]] if places[-1] != places[0] else []
     return corners
 
 
