@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.base import arrays
+from hedgerow.base import arrays, rotation
 from hedgerow.base.arguments import as_whole, require_kind
 from hedgerow.base.columns import set_fields
 from hedgerow.base.randomness import require_seed
@@ -29,6 +29,7 @@ from hedgerow.sensor import Sensor
 from hedgerow.sensor.drive import MAX_SWEEP_NUMBER, Aim, extent
 from hedgerow.sensor.pose_errors import PoseErrors
 from hedgerow.world import World
+from hedgerow.world.prefetch import SWEEPS_AHEAD, Foresees
 from hedgerow.world.reach import require_reach, require_same_place
 
 SAME_ORIGIN_M = 0.001
@@ -116,6 +117,8 @@ class Simulation:
     def sweep(self, number: int) -> Log:
         """Fire one sweep; numbers past the last drive the same trajectory again, later."""
         as_whole("number", number, 0, MAX_SWEEP_NUMBER)
+        if isinstance(self.world, Foresees):
+            self._tell_what_comes(self.world, number % len(self))
         log = fire_sweep(
             self.world,
             self.sensor,
@@ -131,6 +134,12 @@ class Simulation:
         if self.pose_errors is not None and not self.pose_errors.is_ideal:
             log = replace(log, metadata=log.metadata | {"pose_errors": self.pose_errors.model_dump(mode="json")})
         return log if number < len(self) else _delay(log, self.delay_ns(number))
+
+    def _tell_what_comes(self, world: Foresees, number: int) -> None:
+        position_m, quaternion = self.trajectory.at(self.start_ns[number : number + SWEEPS_AHEAD])
+        if self.mount is not None:
+            position_m = position_m + rotation.rotate(quaternion, self.mount.position_m)
+        world.expect(position_m, self.sensor.max_range_m)
 
     def delay_ns(self, number: int) -> int:
         """Return how much later than in the time of the trajectory a sweep is fired: 0 in the first drive [ns]."""

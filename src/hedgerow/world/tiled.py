@@ -6,29 +6,32 @@ of its own, and placed side by side in one scene under their numbers in the worl
 and coins fall as in the whole world: the answers are the same bytes, but where two triangles share an edge. Scenes of
 tiles are cached as far as the memory goes; the longest unused is dropped first. A sweep that needs more than that is
 cut into sectors of azimuth that need less.
+
+Told where the coming sweeps will be fired (`expect`), the world reads their tiles in the background. These count as
+those in use do: what is read ahead is what fits beside them.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
-from weakref import WeakValueDictionary
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.base import arrays
 from hedgerow.base.arguments import as_whole
 from hedgerow.base.box import Box
 from hedgerow.errors import InputError
 from hedgerow.log import Beams
-from hedgerow.world.assets import Asset
-from hedgerow.world.elements import Gaussians, Instances, Points, Triangles
+from hedgerow.world.elements import Points
 from hedgerow.world.learned import ElementWorld, Rows
-from hedgerow.world.points import PointScene, build_cloud
+from hedgerow.world.points import PointScene
+from hedgerow.world.prefetch import SWEEPS_AHEAD, Prefetch
 from hedgerow.world.scene import Scene
 from hedgerow.world.store.files import WorldFile
 from hedgerow.world.target import Target
+from hedgerow.world.tile_parts import TilePart, TileParts
 from hedgerow.world.world import WorldSize
 
 if TYPE_CHECKING:
@@ -42,8 +45,15 @@ Gaussians, 30 are for labels: three labels take 28, one takes none."""
 class TiledWorld(ElementWorld):
     """A learned world on the disk, with bounded memory."""
 
-    def __init__(self, path: str | Path, *, resident_tiles: int | None = None, max_bytes: int | None = None) -> None:
-        """Read the settings and the list of tiles; see `load_world`."""
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        resident_tiles: int | None = None,
+        max_bytes: int | None = None,
+        prefetch: bool = True,
+    ) -> None:
+        """Read the settings and the list of tiles; see `load_world`. Without `prefetch`, nothing is read ahead."""
         if (resident_tiles is None) == (max_bytes is None):
             raise InputError("resident_tiles, max_bytes", "give one of the two")
         given = max_bytes if resident_tiles is None else resident_tiles
@@ -57,10 +67,11 @@ class TiledWorld(ElementWorld):
         each = np.array([_BYTES_EACH[self._tiles.name(row)] for row in range(len(self._tiles))], dtype=np.int64)
         self._cost = np.ones(len(each), dtype=np.int64) if max_bytes is None else each * self._tiles.elements
         self._budget = budget
-        self._assets: WeakValueDictionary[int, Asset] = WeakValueDictionary()  # those that loaded tiles have copies of
-        self._of_tile: dict[int, list[Asset]] = {}
-        self._loaded: OrderedDict[int, Scene | _core.PointCloud] = OrderedDict()
-        self._last: tuple[bytes, Target] | None = None
+        self._parts = TileParts(self._file)
+        self._loaded: OrderedDict[int, TilePart] = OrderedDict()
+        self._ahead = Prefetch(self._parts.make) if prefetch else None
+        self._expected: dict[int, int] = {}  # tiles of coming sweeps, and how soon
+        self._last: tuple[NDArray[np.intp], Target] | None = None
 
     def size(self) -> WorldSize:
         """Count elements, parameters and bytes, of the whole world."""
@@ -73,11 +84,67 @@ class TiledWorld(ElementWorld):
 
     @property
     def loaded_tiles(self) -> list[int]:
-        """Which tiles are in memory: rows of the list of tiles, longest unused first."""
+        """Which tiles are in use: rows of the list of tiles, longest unused first."""
         return list(self._loaded)
 
+    @property
+    def memory(self) -> int:
+        """What the tiles in memory take, those that are read ahead included: bytes by estimate, or tiles."""
+        return self._cost_of({*self._loaded, *self._rows_ahead()})
+
+    def expect(self, origin_m: ArrayLike, reach_m: float) -> None:
+        """Hear where the coming sweeps will be fired, and read their tiles in the background, as far as memory goes.
+
+        Answers do not depend on it. A tile that cannot be read says so when beams need it.
+
+        Args:
+            origin_m: (K, 3) from where, map frame, that of the next sweep first [m].
+            reach_m: how far; without an end, nothing is read ahead [m].
+
+        Raises:
+            InputError: an argument is no such numbers.
+        """
+        origins = arrays.as_floats("origin_m", origin_m, ("K", 3))
+        if self._ahead is None or len(origins) == 0 or not np.isfinite(reach_m):
+            return
+        coming = self._coming(origins, reach_m)
+        self._expected = {row: place for place, row in enumerate(coming)}
+        kept: set[int] = set() if self._last is None else set(self._last[0].tolist())
+        spent, chosen = self._cost_of(kept), list[int]()
+        for row in coming:
+            if row not in kept:
+                spent += int(self._cost[row])
+                if spent > self._budget:
+                    break
+                chosen.append(row)
+        self._make_room({*kept, *chosen})
+        self._ahead.want(row for row in chosen if row not in self._loaded)
+
+    def _coming(self, origin_m: NDArray[np.float64], reach_m: float) -> list[int]:
+        """Return the tiles within reach of these places, in the order in which they come into it."""
+        reach = reach_m + _margin(reach_m)
+        near = self._tiles.within(origin_m.min(axis=0) - reach, origin_m.max(axis=0) + reach)
+        low, high = self._tiles.low_m[near] - reach, self._tiles.high_m[near] + reach
+        at_m = origin_m[:, None]
+        inside: NDArray[np.bool_] = np.asarray(((low <= at_m) & (at_m <= high)).all(axis=2))
+        if self._cost_of(near[inside[0]].tolist()) > self._budget:
+            return []  # not even one sweep fits: what is read ahead would be dropped before its use
+        reached = inside.any(axis=0)
+        soonest = np.argsort(inside.argmax(axis=0)[reached], kind="stable")
+        return near[reached][soonest].tolist()
+
+    def _rows_ahead(self) -> list[int]:
+        return [] if self._ahead is None else self._ahead.rows
+
+    def _cost_of(self, rows: Iterable[int]) -> int:
+        return int(self._cost[list(rows)].sum())
+
     def _targets(self, beams: Beams, max_range_m: float) -> Iterator[tuple[Rows, Target]]:
-        for _, rows in arrays.group_rows(beams.sweep):
+        sweeps = [rows for _, rows in arrays.group_rows(beams.sweep)]
+        first_m = np.array([beams.origin_m[rows][0] for rows in sweeps]).reshape(-1, 3)
+        for number, rows in enumerate(sweeps):
+            if len(sweeps) > 1:
+                self.expect(first_m[number : number + SWEEPS_AHEAD], max_range_m)
             for some, needed in self._groups(beams, rows, max_range_m):
                 yield some, self._target(needed)
 
@@ -85,8 +152,9 @@ class TiledWorld(ElementWorld):
         """Give beams with the tiles that they need, cut so that those fit into the budget."""
         reach_m = self._reach(beams, max_range_m)
         some = beams[rows]
-        needed = self._tiles.within(*_box(some, reach_m))
+        needed = self._tiles.within(*_wide_box(some, reach_m))
         if self._cost[needed].sum() > self._budget:
+            needed = self._tiles.within(*_box(some, reach_m))
             needed = needed[[self._is_crossed(row, some, reach_m) for row in needed.tolist()]]
         cost = int(self._cost[needed].sum())
         if cost <= self._budget:
@@ -127,15 +195,14 @@ class TiledWorld(ElementWorld):
         return float(np.linalg.norm(high - low))
 
     def _target(self, needed: NDArray[np.intp]) -> Target:
-        key = needed.tobytes()
-        if self._last is not None and self._last[0] == key:
+        if self._last is not None and np.array_equal(self._last[0], needed):
             return self._last[1]
         self._last = None  # lets go of its tiles
-        self._make_room(needed)
+        self._make_room(set(needed.tolist()))
         scene = Scene(self.header.origin_m)
         clouds: list[_core.PointCloud] = []
         for row in needed.tolist():
-            part = self._part(row)
+            part = self._part(row).target
             if isinstance(part, Scene):
                 scene.place(part, np.eye(4), first_element=int(self._first[row]))
             else:
@@ -143,46 +210,29 @@ class TiledWorld(ElementWorld):
         settings = self._file.settings("points") if clouds else None
         points = PointScene(clouds, self.header.origin_m, settings) if isinstance(settings, Points) else None
         target = Target(scene, points, self.beam)
-        self._last = key, target
+        self._last = needed, target
         return target
 
-    def _make_room(self, needed: NDArray[np.intp]) -> None:
-        """Drop tiles, longest unused first, until those that are needed fit beside the rest."""
-        wanted = set(needed.tolist())
-        held = int(self._cost[list(wanted | set(self._loaded))].sum())
-        for row in [row for row in self._loaded if row not in wanted]:
+    def _make_room(self, wanted: set[int]) -> None:
+        """Drop tiles until those that are wanted fit beside the rest: the longest unused first, the next ones last."""
+        ahead = self._rows_ahead()
+        held = self._cost_of({*wanted, *self._loaded, *ahead})
+        others = [row for row in (*self._loaded, *ahead) if row not in wanted]
+        latest = len(self._expected)
+        for row in sorted(others, key=lambda row: -self._expected.get(row, latest)):
             if held <= self._budget:
                 break
-            del self._loaded[row]
-            self._of_tile.pop(row, None)
+            if self._loaded.pop(row, None) is None and self._ahead is not None:
+                self._ahead.drop(row)
             held -= int(self._cost[row])
 
-    def _part(self, row: int) -> "Scene | _core.PointCloud":
+    def _part(self, row: int) -> TilePart:
         if row in self._loaded:
             self._loaded.move_to_end(row)
             return self._loaded[row]
-        table = self._file.read_row(row)
-        if isinstance(table, Instances):
-            part = Scene(self.header.origin_m)
-            assets = {number: self._asset(number) for number in np.unique(table.asset).tolist()}
-            self._of_tile[row] = list(assets.values())
-            scenes = {number: asset.scene for number, asset in assets.items()}
-            table.place_in(part, [scenes.get(number, part) for number in range(len(self._file.assets))])
-        elif isinstance(table, Points):
-            part = build_cloud(table, self.header.origin_m, int(self._first[row]))
-        else:
-            # All tiles have the world's origin: placing them changes no number, and answers stay the same bits.
-            part = Scene(self.header.origin_m)
-            if isinstance(table, Triangles | Gaussians):
-                table.add_to(part)
-        self._loaded[row] = part
+        part = None if self._ahead is None else self._ahead.take(row)
+        self._loaded[row] = part = self._parts.make(row) if part is None else part
         return part
-
-    def _asset(self, number: int) -> Asset:
-        asset = self._assets.get(number)
-        if asset is None:
-            self._assets[number] = asset = self._file.read_asset(number)
-        return asset
 
 
 def _box(beams: Beams, reach_m: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -190,6 +240,16 @@ def _box(beams: Beams, reach_m: float) -> tuple[NDArray[np.float64], NDArray[np.
     end = beams.origin_m + reach_m * beams.direction.astype(np.float64)
     low = np.minimum(beams.origin_m, end).min(axis=0)
     high = np.maximum(beams.origin_m, end).max(axis=0)
+    return low - _margin(reach_m), high + _margin(reach_m)
+
+
+def _wide_box(beams: Beams, reach_m: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the corners of a box around that of `_box`, wider by as much as origins are apart, but found quickly."""
+    low, high = np.empty(3), np.empty(3)
+    for axis in range(3):
+        origin, direction = beams.origin_m[:, axis], beams.direction[:, axis]
+        low[axis] = origin.min() + reach_m * min(0.0, float(direction.min()))
+        high[axis] = origin.max() + reach_m * max(0.0, float(direction.max()))
     return low - _margin(reach_m), high + _margin(reach_m)
 
 
