@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from hedgerow.base.places import Address, as_place
 from hedgerow.base.settings_file import read_toml
 from hedgerow.errors import FileError, InputError
 from hedgerow.frames import Trajectory
@@ -47,11 +48,13 @@ def kind_of(given: str | Path) -> Kind:
     from hedgerow.io.formats import format_of
     from hedgerow.scenes.file.read import SUFFIXES, scene_names
 
-    path = Path(given)
+    path = as_place(given)
     suffix = path.suffix.lower()
     if _is_there(path):
         if is_world(path):
             return "learned world"
+        if isinstance(path, Address):
+            return _kind_at_address(path)
         if path.is_file() and suffix == ".toml":
             return "sensor" if _is_sensor_file(path) else "scene"
         if path.is_file() and suffix in TRAJECTORY_FORMATS:
@@ -60,6 +63,8 @@ def kind_of(given: str | Path) -> Kind:
             return "scene"
         format_of(path, None, reading=True)
         return "log"
+    if isinstance(path, Address):
+        raise FileError(f"{path}: no such file or folder")
     if str(given) in scene_names():
         return "scene"
     if Sensor.is_name(str(given)):
@@ -160,11 +165,20 @@ class Place:
         *,
         settings: "BeamSettings | None" = None,
         progress: "StepProgress | None" = None,
+        memory_bytes: int | None = None,
     ) -> Opened:
-        """Build the scene at the wavelength of a sensor, or load the learned world."""
+        """Build the scene at the wavelength of a sensor, or load the learned world.
+
+        Args:
+            sensor: what will be fired. Default: one of the usual wavelength.
+            settings: how pulses are sampled and received, for scenes.
+            progress: called with (step, amount done, amount in all).
+            memory_bytes: memory for the tiles of a learned world, which are then read as the beams need them. Default:
+                all of it is loaded.
+        """
         start_s = time.perf_counter()
         if self.plan is None:
-            world = load_world(self.given)
+            world = load_world(self.given, max_bytes=memory_bytes)
             return Opened(world, {}, f"loaded {self.name}: {world.size().elements:,} elements")
         wavelength_nm = _DEFAULT_NM if sensor is None else sensor.config.beam.wavelength_nm
         site = self.plan.build(wavelength_nm=wavelength_nm, seed=self.seed, progress=progress)
@@ -240,6 +254,14 @@ def _is_there(path: Path) -> bool:
         return path.exists()
     except OSError:  # a name too long for the system
         return False
+
+
+def _kind_at_address(address: Address) -> Kind:
+    """Tell a log: a file of its suffix, or a folder of its parts. Scenes, sensors and trajectories lie on the disk."""
+    if address.suffix.lower() == ".parquet" if address.is_file() else any(address.glob("part-*.parquet")):
+        return "log"
+    wanted = "a Parquet log, a folder of parts of one, or a learned world with its world.toml"
+    raise FileError(f"{address}: nothing that is read from an address; expected {wanted}")
 
 
 def _is_sensor_file(path: Path) -> bool:

@@ -129,7 +129,7 @@ def test_a_stopped_job_goes_on_where_it_was(tmp_path, monkeypatch):
     counts.mkdir()
     first = InProcess(parts).map(Square(str(counts)), range(8))
     assert [int(next(first)[0]) for _ in range(3)] == [0, 1, 4]
-    first.close()
+    del first
     assert [int(found[0]) for found in InProcess(parts).map(Square(str(counts)), range(8))] == [n**2 for n in range(8)]
     assert len(list(counts.iterdir())) == 8
 

@@ -2,6 +2,7 @@
 """hedgerow compare: how far simulations are from a real log, as a table."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hedgerow.cli.app import app, out, print_scores
 from hedgerow.cli.options import (
@@ -10,10 +11,16 @@ from hedgerow.cli.options import (
     Seed,
     Simulated,
     open_and_compare,
+    open_compared,
     require_places,
+    short_name,
     write_page,
     write_scores,
 )
+from hedgerow.cli.worker_options import Scheduler, WorkerCount, WorkerMemory, WorkerOptions, open_engine
+
+if TYPE_CHECKING:
+    from hedgerow.metrics import Comparison
 
 
 @app.command
@@ -25,6 +32,9 @@ def compare(
     report: Path | None = None,
     json: Json = None,
     seed: Seed = 0,
+    workers: WorkerCount = 0,
+    scheduler: Scheduler = None,
+    worker_memory: WorkerMemory = None,
 ) -> None:
     """Measure how far worlds, or simulated logs, are from a real log; print a table.
 
@@ -34,10 +44,37 @@ def compare(
         also write tables, plots and pictures to this HTML file, as hedgerow report does
     """
     require_places(report, json)
-    log, sources, scores = open_and_compare(real, simulated, seed)
+    spread = WorkerOptions(workers, scheduler, worker_memory)
+    spread.memory()
+    log = sources = None
+    if spread.is_spread:
+        scores = _compare_on_workers(real, simulated, seed, json, spread)
+    else:
+        log, sources, scores = open_and_compare(real, simulated, seed)
     print_scores(scores.table())
     for note in scores.notes:
         out.print(f"note: {note}")
     write_scores(json, scores)
     if report is not None:
+        if log is None or sources is None:
+            log, sources = open_compared(real, simulated)
         write_page(report, scores, log, sources, seed)
+
+
+def _compare_on_workers(
+    real: Path, simulated: list[Path], seed: int, json: Path | None, options: WorkerOptions
+) -> "Comparison":
+    """Compare part by part; finished parts are kept beside the file of numbers, if there is one."""
+    from hedgerow.base.progress import progress_bar
+    from hedgerow.errors import InputError
+    from hedgerow.inputs import PLACES, open_log, require_kind
+    from hedgerow.metrics.in_parts import compare_in_parts
+
+    if options.scheduler is not None and json is None:
+        raise InputError("--scheduler", "give --json FILE too: finished parts are kept beside it, seen by all workers")
+    log = open_log(real, "compare")
+    for path in simulated:
+        require_kind(path, ("log", *PLACES), "compare")  # before any worker starts
+    named = {short_name(path, simulated): path for path in simulated}
+    with open_engine(json, options) as engine, progress_bar("comparing", log.n_beams) as progress:
+        return compare_in_parts(real, named, engine, seed=seed, progress=progress)

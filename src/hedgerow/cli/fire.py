@@ -2,6 +2,7 @@
 """hedgerow fire: drives a sensor through a scene or a learned world, sweep by sweep, into a log or live."""
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +27,12 @@ from hedgerow.cli.options import (
     parse_settings,
 )
 from hedgerow.cli.server_options import AllowOrigin, Token, make_address
+from hedgerow.cli.worker_options import Scheduler, WorkerCount, WorkerMemory, WorkerOptions, open_engine, parse_bytes
 
 if TYPE_CHECKING:
+    from hedgerow.base.progress import Progress
+    from hedgerow.drives import Drive
+    from hedgerow.io.source import Written
     from hedgerow.log import Log
     from hedgerow.sensor import Sensor
     from hedgerow.sensor.pose_errors import PoseErrors
@@ -63,6 +68,10 @@ def fire(
     port: int = 8765,
     token: Token = None,
     allow_origin: AllowOrigin = None,
+    memory: str | None = None,
+    workers: WorkerCount = 0,
+    scheduler: Scheduler = None,
+    worker_memory: WorkerMemory = None,
 ) -> None:
     """Drive a lidar through a scene, or through a learned world, and write what it sees, or send it live.
 
@@ -95,40 +104,47 @@ def fire(
         with --live: where to listen; 0.0.0.0 lets other machines in, with the token in the printed address
     port
         with --live: where to listen; 0 takes a free one
+    memory
+        memory for the tiles of a learned world, for example 2G, which are then read as the beams need them; default:
+        all of it is loaded
     """
     from hedgerow.base.progress import step_bar
-    from hedgerow.inputs import open_place
-    from hedgerow.pulse.vegetation import VegetationSettings
-    from hedgerow.simulate import simulate
+    from hedgerow.drives import Drive, stamp_of
     from hedgerow.view.sweep import draw_sweep
 
     # Before the scene is built, which can take minutes: all that can be refused without it.
     changes, writing = _split(parse_settings(settings))
-    _require_output(output, write_as, writing, picture, live, loop)
+    spread = WorkerOptions(workers, scheduler, worker_memory)
+    spread.memory()
+    _require_output(output, write_as, writing, picture, live, loop, spread)
     address = make_address(host, port, token, allow_origin)
     if live:
         address.require_free()
-    scatter = None if response is None else VegetationSettings.load(response)
-    aim, errors = pulses.aim(seed), parse_pose_errors(pose_errors, seed)
-    place = open_place(scene, "fire", changes, scene_seed)
-    lidar = place.sensor(sensor, rate_hz)
-    chosen = place.choose_trajectory(trajectory, pose_rate_hz)
-    sway = _sway(sway_deg, lidar, seed)
-    beam = pulses.beam_settings_for(place, lidar)
-    with step_bar() as progress:
-        world, trajectories, summary = place.open(lidar, settings=beam, progress=progress)
-    simulation = simulate(
-        world.with_vegetation(scatter),
-        lidar,
-        sway.displace(trajectories[chosen] if isinstance(chosen, str) else chosen),
-        seed=seed,
-        sweeps=None if loop else sweeps,
-        start_s=start_s,
-        noise=noise,
-        aim=aim,
-        pose_errors=errors,
+    drive = Drive(
+        _absolute(scene),
+        tuple(sorted(changes.items())),
+        scene_seed,
+        sensor if sensor is None else _absolute(sensor),
+        rate_hz,
+        trajectory if trajectory is None else _absolute(trajectory),
+        pose_rate_hz,
+        sweeps,
+        start_s,
+        seed,
+        noise,
+        aim=pulses.aim(seed),
+        pose_errors=parse_pose_errors(pose_errors, seed),
+        response=None if response is None else str(response.absolute()),
         anyway=anyway,
+        memory_bytes=None if memory is None else parse_bytes("--memory", memory),
+        stamp=stamp_of(scene),
     )
+    place, lidar = drive.place, drive.lidar
+    _require_response(drive)
+    drive = replace(drive, beam=pulses.beam_settings_for(place, lidar), sway=_sway(sway_deg, lidar, seed))
+    _require_memory(drive)
+    with step_bar() as progress:
+        simulation, summary = drive.open(progress, loop=loop)
     out.print(summary)
     if live:
         from hedgerow.live.stream import stream_drive
@@ -144,7 +160,7 @@ def fire(
         )
     else:
         assert output is not None  # checked above
-        shown = _write_log(simulation, output, write_as, writing)
+        shown = _record(drive, simulation, output, write_as, writing, spread)
     if picture is not None:
         title = f"{lidar.name} in {place.name}, sweep {shown.beams.sweep[0]}"
         draw_sweep(shown, picture, title, half_m=_reach_m(shown))
@@ -168,8 +184,34 @@ def _split(settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     return {name: value for name, value in settings.items() if name not in writing}, writing
 
 
+def _absolute(given: str) -> str:
+    """Name a file so that every worker finds it; names of the catalogue stay as they are."""
+    return str(Path(given).absolute()) if Path(given).exists() else given
+
+
+def _require_response(drive: "Drive") -> None:
+    from hedgerow.pulse.vegetation import VegetationSettings
+
+    if drive.response is not None:
+        VegetationSettings.load(drive.response)
+    _ = drive.chosen
+
+
+def _require_memory(drive: "Drive") -> None:
+    from hedgerow.errors import InputError
+
+    if drive.memory_bytes is not None and drive.place.plan is not None:
+        raise InputError("--memory", f"only for learned worlds, and {drive.scene} is a scene")
+
+
 def _require_output(
-    output: Path | None, write_as: str | None, writing: dict[str, Any], picture: Path | None, live: bool, loop: bool
+    output: Path | None,
+    write_as: str | None,
+    writing: dict[str, Any],
+    picture: Path | None,
+    live: bool,
+    loop: bool,
+    spread: WorkerOptions,
 ) -> None:
     from hedgerow.base.atomic import require_folder
     from hedgerow.errors import InputError
@@ -185,9 +227,18 @@ def _require_output(
         raise InputError(f"--set {next(iter(writing))}", "not with --live; convert what was recorded")
     if loop and not live:
         raise InputError("--loop", "only with --live")
+    if spread.is_spread and (live or output is None or not _in_parts(output, write_as)):
+        raise InputError(
+            "--workers", "several workers write a folder of Parquet parts: give -o NAME without a suffix, and no --live"
+        )
     for path in (output, picture):
         if path is not None:
             require_folder(path)
+
+
+def _in_parts(output: Path, write_as: str | None) -> bool:
+    """Tell whether the log is a folder of Parquet parts."""
+    return output.suffix == "" and write_as in (None, "parquet")
 
 
 def _reach_m(log: "Log") -> float:
@@ -198,28 +249,48 @@ def _reach_m(log: "Log") -> float:
     return float(np.clip(1.1 * np.percentile(range_m, 98), 0.5, 28)) if len(range_m) else 28.0
 
 
-def _write_log(simulation: "Simulation", output: Path, write_as: str | None, writing: dict[str, Any]) -> "Log":
-    """Fire sweep by sweep into a log of any format and return the middle sweep."""
-    from hedgerow.base.progress import counted, one, progress_bar
-    from hedgerow.io import open_sink
+def _record(
+    drive: "Drive",
+    simulation: "Simulation",
+    output: Path,
+    write_as: str | None,
+    writing: dict[str, Any],
+    spread: WorkerOptions,
+) -> "Log":
+    """Fire into a log of any format, say what was written, and return the middle sweep."""
+    from hedgerow.base.progress import progress_bar
+    from hedgerow.drives import record_in_parts
     from hedgerow.io.describe import count
 
     lidar, n = simulation.sensor, len(simulation)
-    middle: Log | None = None
     start = time.perf_counter()
-    with (
-        open_sink(output, format=write_as, trajectory=simulation.reported, **writing) as sink,
-        progress_bar("firing", n) as progress,
-    ):
-        for number, log in enumerate(counted(simulation, progress, one)):
-            sink.append(log)
-            middle = log if number == n // 2 else middle
-    took_s = time.perf_counter() - start
-    assert middle is not None  # a simulation has at least one sweep
-    wrote, lost = sink.written, sink.written.n_misses_left_out
+    with progress_bar("firing", n) as progress:
+        if _in_parts(output, write_as):
+            with open_engine(output, spread) as engine:
+                wrote = record_in_parts(drive, output, engine, simulation=simulation, progress=progress)
+            middle = None
+        else:
+            wrote, middle = _write_log(simulation, output, write_as, writing, progress)
+    took_s, lost = time.perf_counter() - start, wrote.n_misses_left_out
     out.print(
         f"fired {count(n, 'sweep')} of {lidar.name} ({n * lidar.sweep_s:.1f} s) in {took_s:.1f} s: "
         f"{n * lidar.sweep_s / took_s:.2f} times real time"
     )
     out.print(f"wrote {output}: {amounts(wrote.n_beams - lost, wrote.n_returns, wrote.n_misses - lost)}")
-    return middle
+    return simulation.sweep(n // 2) if middle is None else middle
+
+
+def _write_log(
+    simulation: "Simulation", output: Path, write_as: str | None, writing: dict[str, Any], progress: "Progress"
+) -> "tuple[Written, Log | None]":
+    """Fire sweep by sweep into one log; return what was written, and the middle sweep."""
+    from hedgerow.base.progress import counted, one
+    from hedgerow.io import open_sink
+
+    n = len(simulation)
+    middle: Log | None = None
+    with open_sink(output, format=write_as, trajectory=simulation.reported, **writing) as sink:
+        for number, log in enumerate(counted(simulation, progress, one)):
+            sink.append(log)
+            middle = log if number == n // 2 else middle
+    return sink.written, middle

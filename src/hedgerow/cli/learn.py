@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hedgerow.cli.app import app, out
 from hedgerow.cli.options import Output, Settings, parse_settings
-from hedgerow.cli.worker_options import Scheduler, WorkerCount, WorkerMemory, open_engine
+from hedgerow.cli.worker_options import Scheduler, WorkerCount, WorkerMemory, WorkerOptions, open_engine
 
 
 @app.command
@@ -47,9 +47,10 @@ def learn(
 
     require_place(output, folder=True)
     require_kind(log, ("log",), "learn")
+    spread = WorkerOptions(workers, scheduler, worker_memory)
     start = time.perf_counter()
     parameters = parse_settings(settings) | ({} if budget is None else {"budget": budget})
-    with step_bar() as progress, open_engine(output, workers, scheduler, worker_memory) as engine:
+    with step_bar() as progress, open_engine(output, spread) as engine:
         learned = hr.learn(log, model, preset=preset, progress=progress, engine=engine, **parameters)
         learned.save(output)
     size, took_s = learned.size(), time.perf_counter() - start

@@ -283,23 +283,36 @@ def open_and_compare(
         InputError, FileError: something cannot be opened, or has other beams.
     """
     import hedgerow as hr
-    from hedgerow.base.progress import progress_bar, step_bar
+    from hedgerow.base.progress import progress_bar
     from hedgerow.errors import InputError
-    from hedgerow.inputs import PLACES, open_log, open_simulated, require_kind
-    from hedgerow.sensor import Sensor
+    from hedgerow.inputs import open_log
 
     log = open_log(real, "compare")
     if sweep is not None and sweep not in log.sweeps:
         raise InputError(
             f"--sweep {sweep}", f"{real} has no such sweep; it has {log.sweeps.min()} to {log.sweeps.max()}"
         )
+    log, sources = open_compared(real, simulated)
+    with progress_bar("comparing", log.n_beams) as progress:
+        return log, sources, hr.compare(log, sources, seed=seed, progress=progress)
+
+
+def open_compared(real: Path, simulated: list[Path]) -> "tuple[LogSource, dict[str, LogSource | World]]":
+    """Open a real log, and the simulations that it is compared with, by name.
+
+    Raises:
+        InputError, FileError: something cannot be opened.
+    """
+    from hedgerow.base.progress import step_bar
+    from hedgerow.inputs import PLACES, open_log, open_simulated, require_kind
+    from hedgerow.sensor import Sensor
+
+    log = open_log(real, "compare")
     for path in simulated:
         require_kind(path, ("log", *PLACES), "compare")  # before any scene is built
     sensor = Sensor.of(log)
     with step_bar() as steps:
-        sources = {short_name(path, simulated): open_simulated(path, "compare", sensor, steps) for path in simulated}
-    with progress_bar("comparing", log.n_beams) as progress:
-        return log, sources, hr.compare(log, sources, seed=seed, progress=progress)
+        return log, {short_name(path, simulated): open_simulated(path, "compare", sensor, steps) for path in simulated}
 
 
 def short_name(path: Path, paths: list[Path]) -> str:

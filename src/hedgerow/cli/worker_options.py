@@ -5,6 +5,7 @@ import re
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -41,45 +42,66 @@ def parse_bytes(option: str, text: str) -> int:
     return amount
 
 
+@dataclass(frozen=True, slots=True)
+class WorkerOptions:
+    """What was said of workers."""
+
+    workers: int = 0
+    scheduler: str | None = None
+    worker_memory: str | None = None
+
+    @property
+    def is_spread(self) -> bool:
+        """Whether other processes do the work."""
+        return self.workers > 0 or self.scheduler is not None
+
+    def memory(self) -> int | None:
+        """Return the bytes that each worker may take.
+
+        Raises:
+            InputError: options that do not go together, or no amount of memory.
+        """
+        from hedgerow.errors import InputError
+
+        if self.workers < 0:
+            raise InputError("--workers", f"expected 1 or more, found {self.workers}")
+        if self.workers and self.scheduler is not None:
+            raise InputError("--scheduler", "a cluster has its own workers; leave --workers out")
+        if self.worker_memory is not None and not self.workers:
+            raise InputError("--worker-memory", "only with --workers")
+        return None if self.worker_memory is None else parse_bytes("--worker-memory", self.worker_memory)
+
+
 @contextmanager
-def open_engine(
-    output: Path, workers: int = 0, scheduler: str | None = None, worker_memory: str | None = None
-) -> Generator["Engine"]:
+def open_engine(output: Path | None, options: WorkerOptions) -> Generator["Engine"]:
     """Give what works on the parts of a job. Finished parts are kept beside the output until the job is done.
 
     Args:
-        output: what the job makes; parts are kept in the folder OUTPUT.parts.
-        workers: as in WorkerCount; 0: this process.
-        scheduler: as in Scheduler.
-        worker_memory: as in WorkerMemory.
+        output: what the job makes; parts are kept in the folder OUTPUT.parts. None: nothing is kept.
+        options: how many workers, and where.
 
     Raises:
         InputError: options that do not go together, or Dask is not installed.
         FileError: no scheduler answers.
     """
-    from hedgerow.errors import InputError
     from hedgerow.parallel import InProcess, Results
 
-    if workers < 0:
-        raise InputError("--workers", f"expected 1 or more, found {workers}")
-    if workers and scheduler is not None:
-        raise InputError("--scheduler", "a cluster has its own workers; leave --workers out")
-    if worker_memory is not None and not workers:
-        raise InputError("--worker-memory", "only with --workers")
-    memory = None if worker_memory is None else parse_bytes("--worker-memory", worker_memory)
-    results = Results(output.parent / f"{output.name}.parts")
-    if workers or scheduler is not None:
+    memory = options.memory()
+    results = None if output is None else Results(output.parent / f"{output.name}.parts")
+    if options.is_spread:
         from hedgerow.parallel.dask_engine import Workers
 
-        engine: Engine = Workers(workers, results.folder, scheduler=scheduler, memory=memory)
+        folder = None if results is None else results.folder
+        engine: Engine = Workers(options.workers, folder, scheduler=options.scheduler, memory=memory)
     else:
         engine = InProcess(results)
     try:
         with engine:
             yield engine
     except BaseException:
-        if results.folder.exists():
+        if results is not None and results.folder.exists():
             said = f"finished parts are kept in {results.folder}; the same command goes on from there"
             print(f"hedgerow: {said}", file=sys.stderr)
         raise
-    results.remove()
+    if results is not None:
+        results.remove()

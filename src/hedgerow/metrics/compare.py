@@ -26,6 +26,7 @@ from hedgerow.metrics.metric import Sums, SumsOfPairs, Value
 from hedgerow.metrics.pair import RealSweep, SimulatedSweep, SweepPair
 from hedgerow.metrics.range_histogram import RangeHistograms
 from hedgerow.metrics.scores import Comparison, Histograms, Scores
+from hedgerow.parallel import log_parts
 from hedgerow.world import World
 
 _ALONE = "simulated"  # name of a simulation that comes without one
@@ -158,10 +159,17 @@ def accumulate(
         name: simulate_sweeps(name, source, copy, seed)
         for (name, source), copy in zip(simulated.items(), copies, strict=True)
     }
+    part = ComparisonSums(settings, simulated)
     for sweep in counted(sweeps, progress):
-        result.add(sweep, {name: next(each) for name, each in answers.items()})
+        # Sums of floats depend on their order: part by part, as workers do it (in_parts.py), they are the same.
+        if part.n_sweeps and part.n_beams + len(sweep) > log_parts.BEAMS_PER_PART:
+            result.merge(part)
+            part = ComparisonSums(settings, simulated)
+        part.add(sweep, {name: next(each) for name, each in answers.items()})
     for each in answers.values():
         _require_end(each)
+    if part.n_sweeps:
+        result.merge(part)
     return result
 
 

@@ -12,7 +12,7 @@ that comes in several appends has several row groups. Both read back as one.
 # pyarrow's stubs leave parts of its types unknown.
 # pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from hedgerow.base.arrays import first_row
 from hedgerow.base.atomic import atomic_file, atomic_folder
 from hedgerow.base.columns import require_agreement
+from hedgerow.base.places import Address, Upload, as_place, uploading
 from hedgerow.errors import InputError
 from hedgerow.io.parquet.header import KEY, PARTS_KEY, Header
 from hedgerow.io.source import LogSink, require_same_settings
@@ -79,11 +80,13 @@ class LogWriter(LogSink):
             rows_per_part: a folder's next part begins with the sweep after this many rows.
             durable: also wait until the bytes are on the disk.
         """
-        super().__init__(path)
+        super().__init__(str(path))
+        self.path = as_place(path)
         self._is_folder = self.path.suffix.lower() != ".parquet"
         self._rows_per_part = rows_per_part
         self._durable = durable
         self._temporary: Path | None = None
+        self._upload: Upload | None = None
         self._like: Log | None = None
         self._part: _Part | None = None
 
@@ -102,30 +105,73 @@ class LogWriter(LogSink):
         for _, sweep in log.iter_sweeps():
             if self._is_folder and self._part.n_rows >= self._rows_per_part:
                 number = self._part.header.part + 1
-                self._part.close()
+                self._finish(self._part)
                 header = replace(Header.of(self._like), part=number)
                 self._part = _Part(self._part_path(self._temporary, number), header, schema_of(log))
             self._part.write(sweep)
 
     @contextmanager
     def _writing(self) -> Generator[None]:
-        if self._is_folder:
-            target = atomic_folder(self.path, replaces=[PART_PATTERN], durable=self._durable)
-        else:
-            target = atomic_file(self.path, durable=self._durable)
-        with target as self._temporary:
+        with self._target() as self._temporary:
             try:
                 yield
                 if self._part is None:
                     raise InputError(f"{self.path}", "nothing was appended; append a log, an empty one if need be")
-                self._part.close(last=self._is_folder)
+                self._finish(self._part, last=self._is_folder)
             finally:
                 self._temporary = None
                 if self._part is not None:
                     self._part.abandon()
 
+    @contextmanager
+    def _target(self) -> Generator[Path]:
+        """Give a temporary file, or a folder of them, that becomes the log."""
+        if isinstance(self.path, Address):
+            with uploading(self.path, replaces=[PART_PATTERN] if self._is_folder else []) as self._upload:
+                yield self._upload.here if self._is_folder else self._upload.here / self.path.name
+        elif self._is_folder:
+            with atomic_folder(self.path, replaces=[PART_PATTERN], durable=self._durable) as folder:
+                yield folder
+        else:
+            with atomic_file(self.path, durable=self._durable) as file:
+                yield file
+
+    def _finish(self, part: "_Part", *, last: bool = False) -> None:
+        """Close a part. One that belongs to an address goes there now, so that the disk need not hold all of them."""
+        part.close(last=last)
+        if self._upload is not None:
+            self._upload.send(part.path)
+
     def _part_path(self, temporary: Path, number: int) -> Path:
         return temporary / f"part-{number:05d}.parquet" if self._is_folder else temporary
+
+
+def write_part(path: Path, sweeps: Iterable[Log], number: int, *, is_last: bool) -> None:
+    """Write one part of a log in a folder, whoever writes the others; `LogWriter` writes all of them in turn.
+
+    Args:
+        path: the file.
+        sweeps: at least one log.
+        number: which part it is, from 0.
+        is_last: whether the log ends with it.
+
+    Raises:
+        InputError: the sweeps differ in what a log says once.
+    """
+    part: _Part | None = None
+    first: Log | None = None
+    try:
+        for log in sweeps:
+            if part is None or first is None:
+                first, part = log[:0], _Part(path, replace(Header.of(log), part=number), schema_of(log))
+            _require_alike(first, log)
+            for _, sweep in log.iter_sweeps():
+                part.write(sweep)
+        assert part is not None
+        part.close(last=is_last)
+    finally:
+        if part is not None:
+            part.abandon()
 
 
 class _Part:
@@ -136,6 +182,7 @@ class _Part:
         planes = dict.fromkeys(set(names).difference(_DICTIONARY, _DIFFERENCES), "BYTE_STREAM_SPLIT")
         differences = dict.fromkeys(set(names).intersection(_DIFFERENCES), "DELTA_BINARY_PACKED")
         repetitive = [name for name in names if name in _DICTIONARY]
+        self.path = path
         self.header = header
         self.n_rows = 0
         self._schema = schema.with_metadata({KEY: header.to_json()})

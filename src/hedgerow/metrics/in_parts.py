@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""compare on workers: every part of the real log is compared by whoever is free, and the sums are merged in order.
+
+Worlds and scenes do not travel: tasks carry their paths, and each worker opens them once.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hedgerow.base.progress import Progress
+from hedgerow.drives import stamp_of
+from hedgerow.errors import InputError
+from hedgerow.inputs import open_simulated
+from hedgerow.io.source import LogSource
+from hedgerow.metrics.compare import ComparisonSums, accumulate, score
+from hedgerow.metrics.config import CompareSettings
+from hedgerow.metrics.inputs import Simulated, size_of
+from hedgerow.metrics.scores import Comparison
+from hedgerow.parallel.engine import Engine
+from hedgerow.parallel.kept import keep
+from hedgerow.parallel.log_parts import LogPart, cut_log, map_log
+from hedgerow.sensor import Sensor
+from hedgerow.world import World
+
+
+def compare_in_parts(
+    real: str | Path,
+    simulated: Mapping[str, str | Path],
+    engine: Engine,
+    *,
+    seed: int = 0,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> Comparison:
+    """Measure how far simulations are from a real log, on the workers of an engine; see `compare`.
+
+    Args:
+        real: path of a Parquet log.
+        simulated: paths of learned worlds, of scenes, or of Parquet logs of the same beams, by name.
+        engine: what works on the parts of the log.
+        seed: for firing.
+        progress: called with the number of real beams done.
+        settings: see `CompareSettings`.
+
+    Returns:
+        The same scores as `compare` gives, to the last bit.
+
+    Raises:
+        InputError, FileError: as `compare`; or a log is of a format that workers cannot read in parts.
+    """
+    checked = CompareSettings.parse(settings, "compare")
+    paths = tuple((name, _absolute(path), stamp_of(path)) for name, path in simulated.items())
+    work = _ComparePart(paths, seed, checked)
+    total = ComparisonSums(checked, simulated)
+    sizes: dict[str, dict[str, float]] = {}
+    for sums, sizes in map_log(cut_log(real, engine), work, progress):  # noqa: B007  # all parts say the same sizes
+        total.merge(sums)
+    return score(total, sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class _ComparePart:
+    """Compares one part of the real log."""
+
+    simulated: tuple[tuple[str, str, str], ...]
+    """Names, paths, and the stamps that tell these files from later ones."""
+    seed: int
+    settings: CompareSettings
+
+    def __call__(self, part: LogPart) -> tuple[ComparisonSums, dict[str, dict[str, float]]]:
+        log = part.read()
+        sensor = Sensor.of(log)
+        key = f"{self.simulated} {'' if sensor is None else sensor.name}"
+        opened = keep("compared", key, lambda: {n: open_simulated(p, "compare", sensor) for n, p, _ in self.simulated})
+        sources: dict[str, Simulated] = {
+            name: each if isinstance(each, World) else _same_sweeps(name, each, part) for name, each in opened.items()
+        }
+        sums = accumulate(log, sources, self.settings, self.seed)
+        return sums, {name: size_of(each) for name, each in sources.items()}
+
+
+def _absolute(given: str | Path) -> str:
+    """Name a file so that every worker finds it; names of scenes stay as they are."""
+    return str(Path(given).absolute()) if Path(given).exists() else str(given)
+
+
+def _same_sweeps(name: str, source: LogSource, part: LogPart) -> Simulated:
+    """Read the sweeps of a part of the real log from a simulated one."""
+    from hedgerow.io.parquet.reader import LogFile
+
+    if not isinstance(source, LogFile):
+        raise InputError(
+            name, "only a Parquet log can be read by several workers; make one with: hedgerow convert LOG LOG.parquet"
+        )
+    return source.read(part.sweeps)
