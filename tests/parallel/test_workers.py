@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parts on Dask workers: the same bytes as in one process, what is finished is kept, and what goes wrong is said."""
 
+import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -179,3 +183,80 @@ def test_a_log_that_changed_since_it_was_cut_is_refused(drive, tmp_path):
     os.utime(path, ns=(1, 1))
     with pytest.raises(FileError, match="changed while it was being read"):
         parts[0].read()
+
+
+@dataclass(frozen=True)
+class Reserve:
+    """Takes more memory than a worker may have, in one part."""
+
+    def __call__(self, number):
+        held = [np.ones(20_000_000) for _ in range(60)] if number == 1 else []
+        if held:
+            time.sleep(20)  # until somebody notices
+        return len(held)
+
+
+def test_a_part_over_the_memory_of_its_worker_is_named_with_a_remedy(tmp_path):
+    started = time.monotonic()
+    with (
+        Workers(1, tmp_path, memory=700_000_000) as engine,
+        pytest.raises(FileError, match=r"^1: its worker ended 3 times.*want of memory.*more memory each"),
+    ):
+        list(engine.map(Reserve(), range(3)))
+    assert time.monotonic() - started < 60
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """A scheduler and a worker of their own, as on a cluster: (address, processes)."""
+    dask = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
+    file = tmp_path / "scheduler.json"
+    # Classes of this file are pickled by reference: the others must find it.
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}
+    quiet: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": environment}
+    scheduler = subprocess.Popen([*dask, "--port", "0", "--no-dashboard", "--scheduler-file", str(file)], **quiet)
+    for _ in range(200):
+        if file.exists() and file.read_text():
+            break
+        time.sleep(0.1)
+    address = json.loads(file.read_text())["address"]
+    command = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1", "--no-dashboard"]
+    worker = subprocess.Popen(command, **quiet)
+    yield address, scheduler
+    for process in (worker, scheduler):
+        process.kill()
+        process.wait()
+
+
+@dataclass(frozen=True)
+class Slow:
+    """Takes its time."""
+
+    def __call__(self, number):
+        time.sleep(0.3)
+        return number
+
+
+def test_a_scheduler_that_is_killed_ends_the_job_in_a_sentence_and_nothing_finished_is_lost(cluster, tmp_path):
+    address, scheduler = cluster
+    finished = []
+
+    def kill_after_three(number):
+        finished.append(number)
+        if len(finished) == 3:
+            scheduler.kill()
+
+    with (
+        Workers(scheduler=address, folder=tmp_path / "parts") as engine,
+        pytest.raises(FileError, match=r"the Dask scheduler was lost.*run the same command: \d+ parts are finished"),
+    ):
+        list(engine.map(Slow(), range(40), kill_after_three))
+    kept = len(list((tmp_path / "parts").glob("part-*")))
+    assert 3 <= kept < 40
+    # The same job, on workers of this machine: only what is left is done.
+    again = []
+    with Workers(2, tmp_path / "parts") as engine:
+        started = time.monotonic()
+        assert list(engine.map(Slow(), range(40), again.append)) == list(range(40))
+    assert len(again) == 40 and len(list((tmp_path / "parts").glob("part-*"))) == 40
+    assert time.monotonic() - started < 60

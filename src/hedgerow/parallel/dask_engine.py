@@ -12,9 +12,10 @@ Needs the package distributed (pip install 'hedgerow[cluster]').
 import logging
 import os
 import tempfile
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
@@ -29,6 +30,7 @@ Result = TypeVar("Result")
 _T = TypeVar("_T")
 _AHEAD = 3
 """Tasks handed out per worker beyond the one it works on: enough that no worker waits, few enough to stop soon."""
+_MOST_WAITING = 10_000
 _LOST_WORKERS = 2
 """How often a part may end its worker and be given to another one."""
 _CONNECT_S = 20
@@ -105,21 +107,20 @@ class Workers(Engine):
         self, work: Callable[[Part], object], parts: Iterable[Part], done: Callable[[Part], object] | None = None
     ) -> Iterator[str]:
         """Run the parts; give the names of their results, in the order of the parts, each when it is there."""
-        assert self.results is not None
-        waiting = [(part, name_of(work, part)) for part in parts]
-        started = iter(waiting)
-        running: dict[Any, tuple[Any, str]] = {}
-        finished: set[str] = set()
+        job = _Job(work, iter(parts), done)
         try:
-            for _, name in waiting:
-                while name not in finished:
-                    self._hand_out(work, started, running, finished, done)
-                    if name in finished:
-                        break
-                    self._wait(running, finished, done, len(waiting))
-                yield name
+            while True:
+                self._hand_out(job)
+                if not job.order:
+                    return
+                if job.order[0] in job.finished:
+                    name = job.order.popleft()
+                    job.finished.discard(name)
+                    yield name
+                else:
+                    self._wait(job)
         finally:
-            for future in running:
+            for future in job.running:
                 with suppress(Exception):  # the scheduler may be gone
                     future.cancel(force=True)
 
@@ -141,75 +142,68 @@ class Workers(Engine):
         """End the workers that were started here; let go of the others."""
         self._close()
 
-    def _hand_out(
-        self,
-        work: Callable[[Any], object],
-        started: Iterator[tuple[Any, str]],
-        running: dict[Any, tuple[Any, str]],
-        finished: set[str],
-        done: Callable[[Any], object] | None,
-    ) -> None:
+    def _hand_out(self, job: "_Job") -> None:
         """Hand out parts until every worker has a few; those whose results are there count as done."""
         assert self.results is not None
         most = (1 + _AHEAD) * self.n_workers
-        while len(running) < most:
-            part, name = next(started, (None, ""))
+        # Results that wait for an earlier part are on the disk: they may be many, but not without end.
+        while len(job.running) < most and len(job.order) < _MOST_WAITING:
+            part = next(job.parts, None)
             if part is None:
                 return
+            name = name_of(job.work, part)
+            job.order.append(name)
             if self.results.has(name):
-                finished.add(name)
-                if done is not None:
-                    done(part)
+                job.end(part, name)
                 continue
-            task = _Task(work, part, name, self.results)
             # Names of tasks differ from run to run: a scheduler that lives on remembers the errors of earlier ones.
-            future = self._client.submit(task, pure=False, retries=0)
-            running[future] = part, name
+            future = self._client.submit(_Task(job.work, part, name, self.results), pure=False, retries=0)
+            job.running[future] = part, name
 
-    def _wait(
-        self,
-        running: dict[Any, tuple[Any, str]],
-        finished: set[str],
-        done: Callable[[Any], object] | None,
-        n_parts: int,
-    ) -> None:
-        """Wait until at least one task has ended, and note what came of it."""
+    def _wait(self, job: "_Job") -> None:
+        """Wait until at least one task has ended, and note what came of it.
+
+        Raises:
+            HedgerowError: what a part refused; or workers or the scheduler were lost.
+        """
         try:
             with self._client.as_current():
-                ended = self._distributed.wait(list(running), return_when="FIRST_COMPLETED").done
+                ended = self._distributed.wait(list(job.running), return_when="FIRST_COMPLETED").done
         except (OSError, RuntimeError, self._distributed.CancelledError) as error:
-            raise self._lost(len(finished), n_parts) from error
+            raise self._lost(job) from error
         for future in ended:
-            part, name = running.pop(future)
-            _, complaint = self._outcome(future, part, len(finished), n_parts)
-            if complaint is not None:
-                raise complaint
-            finished.add(name)
-            if done is not None:
-                done(part)
+            part, name = job.running.pop(future)
+            self._require_done(future, part, job)
+            job.end(part, name)
 
-    def _outcome(self, future: Any, part: object, n_finished: int, n_parts: int) -> tuple[str, HedgerowError | None]:
-        """Return the name of the result, and what to raise if there is none."""
+    def _require_done(self, future: Any, part: object, job: "_Job") -> None:
+        """Raise what came of a part that has no result."""
         if future.status in ("cancelled", "lost"):
-            return "", self._lost(n_finished, n_parts)
+            raise self._lost(job)
         try:
             kind, field, said = future.result()
-        except self._distributed.scheduler.KilledWorker:
-            return "", FileError(
-                f"{part}: its worker ended {1 + _LOST_WORKERS} times, most likely for want of memory; give fewer "
-                f"workers or more memory each, and run the same command again: {n_finished} of {n_parts} parts are "
-                "finished and kept"
-            )
-        except (OSError, self._distributed.CancelledError):
-            return "", self._lost(n_finished, n_parts)
-        if kind == "done":
-            return field, None
-        return "", InputError(field, said) if kind == "input" else FileError(said)
+        except self._distributed.scheduler.KilledWorker as error:
+            raise FileError(
+                f"{part}: its worker ended {1 + error.allowed_failures} times, most likely for want of memory; give "
+                f"fewer workers or more memory each, and run the same command again: {job.n_done} parts are finished "
+                "and kept"
+            ) from error
+        except (OSError, self._distributed.CancelledError) as error:
+            raise self._lost(job) from error
+        except RuntimeError as error:
+            if "deserialization" not in str(error):
+                raise
+            said = "the cluster cannot read the task; install the same Hedgerow and Python on the scheduler and workers"
+            raise FileError(said) from error
+        if kind == "input":
+            raise InputError(field, said)
+        if kind == "file":
+            raise FileError(said)
 
-    def _lost(self, n_finished: int, n_parts: int) -> FileError:
+    def _lost(self, job: "_Job") -> FileError:
         return FileError(
             "the Dask scheduler was lost; start it again and run the same command: "
-            f"{n_finished} of {n_parts} parts are finished and kept"
+            f"{job.n_done} parts are finished and kept"
         )
 
     def _start(self, workers: int, memory: int | None) -> Any:
@@ -230,7 +224,7 @@ class Workers(Engine):
             n_workers=workers,
             threads_per_worker=1,  # each part uses the threads of its worker
             memory_limit="auto" if memory is None else memory,
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",  # a free port: several jobs may run side by side
             silence_logs=logging.CRITICAL,
             env={
                 "HEDGEROW_THREADS": str(threads),
@@ -258,6 +252,28 @@ class Workers(Engine):
                     each.close(timeout=5)
         if self._temporary is not None:
             self._temporary.cleanup()
+
+
+@dataclass(slots=True, eq=False)
+class _Job:
+    """Parts of one `run`: to be handed out, running, and finished."""
+
+    work: Callable[[Any], object]
+    parts: Iterator[Any]
+    done: Callable[[Any], object] | None
+    order: deque[str] = field(default_factory=deque[str])
+    """Names of the results of parts that were handed out, and not given yet."""
+    running: dict[Any, tuple[Any, str]] = field(default_factory=dict[Any, tuple[Any, str]])
+    """Parts and names, by future."""
+    finished: set[str] = field(default_factory=set[str])
+    n_done: int = 0
+
+    def end(self, part: object, name: str) -> None:
+        """Note that a part is finished."""
+        self.finished.add(name)
+        self.n_done += 1
+        if self.done is not None:
+            self.done(part)
 
 
 @dataclass(frozen=True, slots=True)
