@@ -29,8 +29,10 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.base.arguments import require_kind
 from hedgerow.base.arrays import Numbers
+from hedgerow.base.places import Address, as_place
+from hedgerow.errors import FileError
 from hedgerow.frames import Trajectory
-from hedgerow.io.formats import format_of, load_reader, load_writer
+from hedgerow.io.formats import BY_NAME, Format, format_of, load_reader, load_writer
 from hedgerow.io.trajectory import TRAJECTORY_FORMATS, read_trajectory, write_trajectory
 from hedgerow.log import Log
 
@@ -52,7 +54,8 @@ def open_log(path: str | Path, *, format: str | None = None, **options: Any) -> 
     """Open a log of any format to look at it, or to read it sweep by sweep.
 
     Args:
-        path: for example `drive.parquet`, or a KITTI drive folder.
+        path: for example `drive.parquet`, or a KITTI drive folder; or the address of a Parquet log
+            (`s3://bucket/drive.parquet`).
         format: name of the format (`hedgerow convert --formats`). Default: told by suffix or content.
         options: what the files do not say themselves; see `options.ReadOptions`. Each format takes some of them.
 
@@ -61,7 +64,7 @@ def open_log(path: str | Path, *, format: str | None = None, **options: Any) -> 
         InputError: an option that this format does not take, or a wrong value.
         MissingPackage: the format needs a package that is not installed.
     """
-    found = format_of(path, format, reading=True)
+    path, found = _place_and_format(path, format, reading=True)
     read = load_reader(found)
     from hedgerow.io.options import read_options  # pydantic takes its time
 
@@ -88,7 +91,7 @@ def open_sink(
     """Prepare to write a log sweep by sweep; it appears when the with block ends well, and only then.
 
     Args:
-        path: the file or folder to make; an old one is replaced.
+        path: the file or folder to make; an old one is replaced. Or an address, for Parquet.
         format: name of the format. Default: by the suffix.
         trajectory: T_map_sensor, for formats that store sweeps in the frame of the sensor. Default: the frame of each
             sweep has the axes of the map and lies where the sweep began.
@@ -100,7 +103,7 @@ def open_sink(
         MissingPackage: the format needs a package that is not installed.
     """
     require_kind("trajectory", trajectory, (Trajectory, NoneType), "a Trajectory; hr.read_trajectory reads one")
-    found = format_of(path, format, reading=False)
+    path, found = _place_and_format(path, format, reading=False)
     write = load_writer(found)
     from hedgerow.io.options import write_options  # pydantic takes its time
 
@@ -124,3 +127,17 @@ def write_log(
     require_kind("log", log, Log, "a Log")
     with open_sink(path, format=format, trajectory=trajectory, **options) as sink:
         sink.append(log)
+
+
+def _place_and_format(path: str | Path, format: str | None, *, reading: bool) -> tuple[str | Path, Format]:
+    """Return where a log is and its format; at an address it must be Parquet, the others are read by path."""
+    place = as_place(path)
+    if not isinstance(place, Address):
+        return path, format_of(path, format, reading=reading)
+    parquet = BY_NAME["parquet"]
+    if format not in (None, parquet.name) or place.suffix.lower() not in parquet.suffixes:
+        done = "read from" if reading else "written to"
+        raise FileError(f"{place}: only Parquet logs are {done} an address; copy it, or use hedgerow convert")
+    if reading and not place.exists():
+        raise FileError(f"{place}: no such file or folder")
+    return place, parquet

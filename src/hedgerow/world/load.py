@@ -7,7 +7,7 @@ Readers are imported when a world is opened, so that `import hedgerow.world` sta
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
-from hedgerow.base.arguments import as_path
+from hedgerow.base.places import Address, as_place
 from hedgerow.world.learned import LearnedWorld
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def is_world(path: str | Path) -> bool:
     """Return whether this is the folder of a saved world, without reading it."""
-    return (Path(path) / "world.toml").is_file()
+    return (as_place(path) / "world.toml").is_file()
 
 
 @overload
@@ -35,7 +35,7 @@ def load_world(
     """Open a world that was saved.
 
     Args:
-        path: the folder.
+        path: the folder, or its address, such as s3://bucket/site.world.
         resident_tiles: keep at most this many tiles in memory, tiles of different tables counted apart, and read
             others as the beams need them. Default: read everything now.
         max_bytes: likewise, but as many tiles as fit into this much memory, by estimate.
@@ -50,7 +50,8 @@ def load_world(
     from hedgerow.world.store.files import WorldFile
     from hedgerow.world.tiled import TiledWorld
 
-    as_path("path", path)
+    place = as_place(path)
+    path = place if isinstance(place, Address) else path
     if resident_tiles is not None or max_bytes is not None:
         return TiledWorld(path, resident_tiles=resident_tiles, max_bytes=max_bytes)
     file = WorldFile(path)

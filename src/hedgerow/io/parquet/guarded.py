@@ -13,10 +13,12 @@ the size of the file, so that no reader reserves memory for rows that cannot be 
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hedgerow.base.places import Address
 from hedgerow.errors import FileError, HedgerowError, one_line
 
 _ENDING_BYTES = 8  # length of the footer, and PAR1
@@ -36,6 +38,8 @@ def reading(path: Path) -> Generator[None]:
     except MemoryError:  # pyarrow's is one too
         raise FileError(f"{path}: there is not enough memory to decode it; is it damaged?") from None
     except (pa.ArrowException, OSError, ValueError, KeyError, IndexError) as error:
+        if isinstance(path, Address) and (told := path.fault(error)) is not None:
+            raise told from None
         raise FileError(f"{path}: not a Parquet file, or damaged ({one_line(str(error), 120)})") from error
 
 
@@ -52,8 +56,9 @@ def open_parquet(path: Path, content: pa.Buffer | None = None, footer: pq.FileMe
     """
     with reading(path):
         limit = _footer_bytes(path, content)
+        opened: Any = path if content is None else pa.BufferReader(content)
         return pq.ParquetFile(
-            path if content is None else pa.BufferReader(content),
+            opened.open() if isinstance(opened, Address) else opened,
             metadata=footer,
             thrift_string_size_limit=limit,  # nothing in a footer is longer than the footer
             thrift_container_size_limit=limit,

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from hedgerow.base import arrays
 from hedgerow.base.arrays import Numbers
 from hedgerow.base.columns import Table
+from hedgerow.base.places import as_place
 from hedgerow.errors import FileError, InputError
 from hedgerow.frames import Trajectory
 from hedgerow.io.parquet.guarded import group_rows_of, open_parquet, reading, require_columns
@@ -68,7 +69,7 @@ class LogFile:
     """A log on the disk, of which only the footers have been read.
 
     Attributes:
-        path: the file or folder.
+        path: the file or folder; an `Address` if it lies in a store.
         sensor, min_range_m, max_range_m, map_origin_m, metadata: as in `Log`.
         n_per_pulse: returns that a pulse can have.
         arrays: which of intensity, label, element and colour there are.
@@ -82,7 +83,7 @@ class LogFile:
         Raises:
             FileError: missing, damaged, or no Hedgerow log.
         """
-        self.path = Path(path)
+        self.path = as_place(path)
         self._parts = [_open_part(part) for part in _part_paths(self.path)]
         _require_whole(self.path, self._parts)
         header = self._parts[0].header

@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hedgerow.base.places import Address
 from hedgerow.errors import FileError
 from hedgerow.io.parquet.guarded import group_rows_of, open_parquet, reading
 
@@ -65,6 +66,8 @@ def _bytes_of(path: Path) -> pa.Buffer:
     Arrow's threads may hold the bytes a little longer than the table is waited for. Were they an object of Python's,
     one of these threads would have to let go of it, and if Python is ending by then, that aborts the process.
     """
+    if isinstance(path, Address):
+        return path.read_buffer()
     with path.open("rb") as file:
         content = pa.allocate_buffer(os.fstat(file.fileno()).st_size)
         n_read = file.readinto(memoryview(content))
@@ -77,14 +80,20 @@ def require_whole(path: Path, crc32: object) -> None:
     Raises:
         FileError: missing, or not what was written.
     """
-    found = 0
     try:
-        with path.open("rb") as file:
-            while chunk := file.read(_CHUNK_BYTES):
-                found = zlib.crc32(chunk, found)
+        # From an address, chunk by chunk would be a request for each.
+        found = zlib.crc32(path.read_buffer()) if isinstance(path, Address) else _checksum(path)
     except OSError as error:
         raise FileError(f"{path}: cannot be read ({error.strerror or error})") from error
     _require_checksum(path, found, crc32)
+
+
+def _checksum(path: Path) -> int:
+    found = 0
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK_BYTES):
+            found = zlib.crc32(chunk, found)
+    return found
 
 
 def _require_checksum(path: Path, found: int, crc32: object) -> None:

@@ -12,7 +12,8 @@
 
 import zlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ import tomli_w
 
 import hedgerow
 from hedgerow.base.atomic import atomic_folder
+from hedgerow.base.places import Address, as_place, replaced_folder
 from hedgerow.base.settings_file import read_toml
 from hedgerow.errors import FileError, InputError, one_line, shown
 from hedgerow.io.describe import bytes_of, count, extent_text, position_text, size_text
@@ -61,11 +63,12 @@ def save_world(
     assets: Sequence[Asset] = (),
 ) -> None:
     """Write checked tables in tile order, and assets; see `LearnedWorld.save`."""
-    target = Path(path)
-    if target.is_dir() and any(target.iterdir()) and not (target / _TOML).is_file():
+    target = as_place(path)
+    here = not isinstance(target, Address)
+    if here and target.is_dir() and any(target.iterdir()) and not (target / _TOML).is_file():
         raise FileError(f"{path}: the folder holds other things, no {_TOML}; choose another name")
     tiles = list_tiles(tables, header.tile_m)
-    with atomic_folder(path, replaces=[_TOML, _TILES, *TABLES, ASSETS, LIST]) as folder:
+    with _target(path) as folder:
         crc32 = np.zeros(len(tiles), dtype=np.int64)
         begin = dict.fromkeys(TABLES, 0)
         for row in range(len(tiles)):
@@ -102,7 +105,7 @@ class WorldFile:
         Raises:
             FileError: missing, damaged, incomplete, newer, or no world.
         """
-        self.path = Path(path)
+        self.path = as_place(path)
         toml = self.path / _TOML
         content = _read_toml(self.path, toml)
         self._format = content.pop("format")
@@ -145,8 +148,9 @@ class WorldFile:
 
     def _require_files(self) -> None:
         tiles = [self.path / _tile_path(self.tiles, row) for row in range(len(self.tiles))]
+        there = set(self.path.rglob("*")) if isinstance(self.path, Address) else None  # one request, not one for each
         for file in [*tiles, *(path for path, _ in part_paths(self.path, self.assets))]:
-            if not file.is_file():
+            if not (file.is_file() if there is None else file in there):
                 raise FileError(f"{file}: missing; the world is incomplete")
 
     def _require_origin(self) -> None:
@@ -229,6 +233,18 @@ class WorldFile:
             raise FileError(f"{path}: has copies of assets that {LIST} does not list so; was one exchanged?")
 
 
+@contextmanager
+def _target(path: str | Path) -> Generator[Path]:
+    """Give a folder to write to: a temporary one, or an address, where world.toml is what tells that all is there."""
+    replaces = [_TOML, _TILES, *TABLES, ASSETS, LIST]
+    if isinstance(address := as_place(path), Address):
+        with replaced_folder(address, replaces, _TOML) as folder:
+            yield as_place(folder)
+    else:
+        with atomic_folder(path, replaces=replaces) as folder:
+            yield folder
+
+
 def _tile_path(tiles: TileList, row: int) -> str:
     return f"{tiles.name(row)}/{tiles.x[row]}_{tiles.y[row]}.parquet"
 
@@ -292,12 +308,13 @@ def describe_world(path: str | Path) -> dict[str, str]:
     file = WorldFile(path)
     file.require_whole()
     header, origin = file.header, file.header.provenance
+    shown_path = file.path if isinstance(file.path, Address) else path  # an address may have been given with keys
     elements = [count(number, _NOUNS[name]) for name, number in file.size.tables.items()]
     source = [one_line(text) for text in (origin.log, origin.sensor) if text]
     beams = [count(origin.n_beams, "beam")] if origin.n_beams else []
     extent = extent_text(file.tiles.low_m, file.tiles.high_m) if len(file.tiles) else "none"
     return {
-        "File": f"{path}, world in {count(len(file.tiles), 'tile')}, {size_text(bytes_of(file.path))}",
+        "File": f"{shown_path}, world in {count(len(file.tiles), 'tile')}, {size_text(bytes_of(file.path))}",
         "Model": one_line(header.kind),
         "Elements": ", ".join(elements) or "none",
         **_asset_lines(file),
