@@ -117,6 +117,7 @@ class TiledWorld(ElementWorld):
                 if spent > self._budget:
                     break
                 chosen.append(row)
+        self._ahead.want(())  # what is not begun makes no other tile go
         self._make_room({*kept, *chosen})
         self._ahead.want(row for row in chosen if row not in self._loaded)
 
