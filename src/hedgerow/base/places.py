@@ -16,9 +16,8 @@ tells by being there that all are.
 # pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 
 import re
-import secrets
 import tempfile
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
@@ -219,16 +218,6 @@ class Address:
                 if any(each.is_file() for each in self.rglob("*")):
                     raise
 
-    def require_writable(self) -> None:
-        """Write a small object beside it, and delete it: before long work.
-
-        Raises:
-            FileError: that cannot be done.
-        """
-        probe = Address(self.store, f"{self._path}.{secrets.token_hex(4)}.probe")
-        probe.write_bytes(b"Hedgerow asks whether it may write here.")
-        probe.unlink()
-
     def fault(self, error: BaseException) -> FileError | None:
         """Return the sentence of an error, if the store or the way to it is at fault; else None."""
         return told_fault(self.store, str(self), error)
@@ -311,33 +300,29 @@ def as_place(path: object, name: str = "path") -> Path:
 
 
 @contextmanager
-def replaced_folder(address: Address, replaces: Sequence[str], mark: str) -> Generator[Address]:
+def replaced_folder(address: Address, own: re.Pattern[str], mark: str) -> Generator[Address]:
     """Give an address to write objects below, one of which, the mark, is written last by the caller.
 
     What was there goes before the first is written, the mark first of all: at no time does a folder that has its mark
     lack anything. After an error what was written goes, as far as the store can still be reached. What a killed process
-    leaves has an object MARK.part, and is replaced by the next one that writes there.
+    leaves is replaced by the next one that writes there.
 
     Args:
         address: the folder.
-        replaces: name patterns of what may be there; anything else is refused.
+        own: paths of the objects that an old folder may hold. One that holds anything else is refused.
         mark: the object that tells that all are there.
 
     Raises:
         FileError: the folder holds other things, or the store refuses.
     """
-    unfinished = address / f"{mark}.part"
-    require_replaceable(address, [*replaces, unfinished.name])
-    names = {each.name for each in address.iterdir()}
-    if names and not names & {mark, unfinished.name}:
-        raise FileError(f"{address}: the folder holds other things, no {mark}; choose another name")
-    if mark in names:
+    old = _require_replaceable(address, own)
+    if address / mark in old:
         (address / mark).unlink()
-    address.clear()
+    # Nothing is deleted where nothing is: for some servers that is no small thing (docs/addresses.md).
+    if old:
+        address.clear()
     try:
-        unfinished.write_bytes(b"This folder is being written, or its writing was broken off.")
         yield address
-        unfinished.unlink()
     except BaseException:
         with suppress(HedgerowError):
             address.clear()
@@ -347,47 +332,54 @@ def replaced_folder(address: Address, replaces: Sequence[str], mark: str) -> Gen
 class Upload:
     """Files that are made here, in a temporary folder, and sent to an address one by one."""
 
-    def __init__(self, address: Address, here: Path, is_folder: bool) -> None:
-        """Prepare; `is_folder` says whether the address is that of a folder, or of the only file."""
+    def __init__(self, address: Address, here: Path, first: str, old: "list[Address]") -> None:
+        """Prepare; see `uploading`. Where nothing is yet, an empty object shows at once whether one may write there."""
         self.here = here
         self._address = address
-        self._is_folder = is_folder
-        self._n_sent = 0
+        self._is_folder = bool(first)
+        self._old = old
+        self._is_ours = not old
+        if not old:
+            (address / first if first else address).write_bytes(b"")
 
     def send(self, file: Path) -> None:
-        """Send a file, and delete it here; before the first, what was at the address goes."""
-        if self._is_folder and self._n_sent == 0:
-            for old in sorted(self._address.iterdir(), reverse=True):  # the last part first: it is what tells the end
+        """Send a file, and delete it here; before the first, an old folder goes."""
+        if self._is_folder and not self._is_ours:
+            for old in sorted(self._old, reverse=True):  # the last part first: it is what tells the end
                 old.unlink()
-        self._n_sent += 1
+        self._is_ours = True
         (self._address / file.name if self._is_folder else self._address).send(file)
         file.unlink()
 
     def take_back(self) -> None:
-        """Delete what was sent, as far as the store can still be reached."""
+        """Delete what was sent, as far as the store can still be reached; what was there before stays."""
         with suppress(HedgerowError):
-            if self._is_folder and self._n_sent:
+            if self._is_ours and self._is_folder:
                 self._address.clear()
+            elif self._is_ours:
+                self._address.unlink()
 
 
 @contextmanager
-def uploading(address: Address, *, replaces: Sequence[str] = ()) -> Generator[Upload]:
+def uploading(address: Address, first: str = "", own: re.Pattern[str] | None = None) -> Generator[Upload]:
     """Give an upload to an address; what was sent is deleted if the block does not end well.
 
     Args:
-        address: of a file, or of a folder.
-        replaces: name patterns of the files that an old folder may hold. None: the address is that of a file.
+        address: of a folder, or of a file.
+        first: name of the first file of a folder. Default: the address is that of a file.
+        own: paths of the files that an old folder may hold.
 
     Raises:
         FileError: something else is there, or the store refuses to write.
     """
-    if replaces:
-        require_replaceable(address, replaces)
+    if own is not None:
+        old = _require_replaceable(address, own)
     elif address.is_dir():
         raise FileError(f"{address}: is a folder; give the name of a file")
-    address.require_writable()
+    else:
+        old = [address] if address.exists() else []
     with tempfile.TemporaryDirectory(prefix="hedgerow-") as here:
-        upload = Upload(address, Path(here), bool(replaces))
+        upload = Upload(address, Path(here), first, old)
         try:
             yield upload
         except BaseException as error:
@@ -398,10 +390,13 @@ def uploading(address: Address, *, replaces: Sequence[str] = ()) -> Generator[Up
             raise
 
 
-def require_replaceable(address: Address, replaces: Sequence[str]) -> None:
-    """Refuse a folder that holds anything but files of these name patterns."""
+def _require_replaceable(address: Address, own: re.Pattern[str]) -> list[Address]:
+    """Return the objects of an old folder; refuse one that holds anything else."""
     if address.is_file():
         raise FileError(f"{address}: is a file; give the name of a folder")
-    for entry in address.iterdir():
-        if not any(fnmatch(entry.name, pattern) for pattern in replaces):
-            raise FileError(f"{address}: the folder holds other things ({entry.name}); choose another name")
+    old = [each for each in address.rglob("*") if each.is_file()]
+    for each in old:
+        if not own.fullmatch(each.relative_to(address)):
+            said = f"the folder holds other things ({each.relative_to(address)}); choose another name"
+            raise FileError(f"{address}: {said}")
+    return old

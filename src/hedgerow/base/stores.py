@@ -14,7 +14,7 @@ import os
 import re
 from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
@@ -34,6 +34,7 @@ _BUCKET = re.compile(r"[A-Za-z0-9][\w.\-]*", re.ASCII)
 # A lost connection is told within seconds: two tries, 3 s each to connect.
 _CONNECT_S, _REQUEST_S, _TRIES = 3.0, 10.0, 2
 _LONGEST_REASON = 120
+_ENVIRONMENT = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_ENDPOINT_URL")
 _CHECKSUMS = "AWS_REQUEST_CHECKSUM_CALCULATION"
 _DENIED = re.compile(
     r"ACCESS_DENIED|INVALID_ACCESS_KEY|SIGNATURE|SignatureDoesNotMatch|InvalidAccessKeyId|HTTP (status )?40[13]"
@@ -77,15 +78,15 @@ class _Keys:
 
     user: str = ""
     password: str = ""
-    options: dict[str, str] = field(default_factory=dict[str, str])
+    options: tuple[tuple[str, str], ...] = ()
 
     def secrets(self) -> list[str]:
-        said = [self.user, self.password, *self.options.values()]
+        said = [self.user, self.password, *(value for _, value in self.options)]
         return sorted({each for text in said if text for each in (text, unquote(text), quote(text, safe=""))}, key=len)
 
 
 _KEYS: dict[Store, _Keys] = {}
-_OPENED: "dict[Store, tuple[FileSystem, str]]" = {}
+_OPENED: "dict[tuple[Store, _Keys, tuple[str | None, ...]], tuple[FileSystem, str]]" = {}
 
 
 def parse_address(text: str) -> tuple[Store, str]:
@@ -112,25 +113,22 @@ def parse_address(text: str) -> tuple[Store, str]:
         raise FileError(f"{scheme}: wrong address: {said}; write / and @ in a key as %2F and %40")
     shown = tuple(sorted((name, value) for name, value in options.items() if name in _SHOWN))
     store = Store(scheme, host, shown)
-    hidden = {name: value for name, value in options.items() if name not in _SHOWN}
-    _keep(store, _Keys(unquote(user), unquote(password), hidden))
+    hidden = tuple(sorted((name, value) for name, value in options.items() if name not in _SHOWN))
+    keys = _Keys(unquote(user), unquote(password), hidden)
+    if keys != _Keys():
+        _KEYS[store] = keys
     return store, unquote(parts.path).strip("/")
 
 
-def _keep(store: Store, keys: _Keys) -> None:
-    if keys != _Keys() and _KEYS.get(store) != keys:
-        _KEYS[store] = keys
-        _OPENED.pop(store, None)
-
-
 def open_store(store: Store) -> "tuple[FileSystem, str]":
-    """Return the file system of a store, and what its paths begin with; it is opened once.
+    """Return the file system of a store, and what its paths begin with; it is opened once with the same keys.
 
     Raises:
         FileError: a scheme that nobody knows, a wrong option, or no connection.
     """
-    if store not in _OPENED:
-        keys = _KEYS.get(store, _Keys())
+    keys = _KEYS.get(store, _Keys())
+    way = store, keys, tuple(os.environ.get(name) for name in _ENVIRONMENT)
+    if way not in _OPENED:
         try:
             if store.scheme == "s3":
                 opened = _open_s3(store, keys)
@@ -140,14 +138,14 @@ def open_store(store: Store) -> "tuple[FileSystem, str]":
                 opened = _open_fsspec(store, keys)
         except (OSError, ValueError, TypeError, NotImplementedError, ImportError) as error:
             raise store_error(store, store.text(""), error) from None
-        _OPENED[store] = opened
-    return _OPENED[store]
+        _OPENED[way] = opened
+    return _OPENED[way]
 
 
 def _open_s3(store: Store, keys: _Keys) -> "tuple[FileSystem, str]":
     from pyarrow import fs
 
-    for name in keys.options:
+    for name, _ in keys.options:
         known = ", ".join(_S3_OPTIONS)
         raise FileError(f"{store.text('')}: has an option that is not known ({name[:40]}); there are {known}")
     options = dict(store.options)
@@ -203,7 +201,7 @@ def _full_uri(store: Store, keys: _Keys) -> str:
     """Return the address of the store with its keys, for who opens it alone."""
     user, at, host = store.host.rpartition("@")
     login = f"{user}:{quote(keys.password, safe='')}@" if keys.password else f"{user}{at}"
-    options = "&".join(f"{name}={quote(value, safe=':/')}" for name, value in (*store.options, *keys.options.items()))
+    options = "&".join(f"{name}={quote(value, safe=':/')}" for name, value in (*store.options, *keys.options))
     return f"{store.scheme}://{login}{host}{'/?' if options else ''}{options}"
 
 

@@ -12,6 +12,7 @@ that comes in several appends has several row groups. Both read back as one.
 # pyarrow's stubs leave parts of its types unknown.
 # pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
 
+import re
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -33,6 +34,7 @@ from hedgerow.io.source import LogSink, require_same_settings
 from hedgerow.log import MISSING, Beams, Log, Returns
 
 PART_PATTERN = "part-*.parquet"
+_PART_NAME = re.compile(r"part-\d+\.parquet")
 BEAM_TYPES = {
     "sweep": "int32",
     "pulse": "int64",
@@ -127,7 +129,8 @@ class LogWriter(LogSink):
     def _target(self) -> Generator[Path]:
         """Give a temporary file, or a folder of them, that becomes the log."""
         if isinstance(self.path, Address):
-            with uploading(self.path, replaces=[PART_PATTERN] if self._is_folder else []) as self._upload:
+            first, own = ("part-00000.parquet", _PART_NAME) if self._is_folder else ("", None)
+            with uploading(self.path, first, own) as self._upload:
                 yield self._upload.here if self._is_folder else self._upload.here / self.path.name
         elif self._is_folder:
             with atomic_folder(self.path, replaces=[PART_PATTERN], durable=self._durable) as folder:

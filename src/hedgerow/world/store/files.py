@@ -10,6 +10,7 @@
 `WorldFile` reads the first two alone; tiles are then read one by one or all at once.
 """
 
+import re
 import zlib
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
@@ -43,6 +44,8 @@ FORMAT = 3
 """Raised by one when older readers would misread the folder. 1 had one label per triangle and Gaussian, 2 no assets,
 objects and classes."""
 _TOML, _TILES = "world.toml", "tiles.parquet"
+_OWN = re.compile(rf"{_TOML}|{_TILES}|{LIST}|{ASSETS}/[^/]+\.parquet|({'|'.join(TABLES)})/-?\d+_-?\d+\.parquet")
+"""All objects that a world has at an address, whole or half-written."""
 _SECTIONS = ("size", "tables")
 _NO_ASSETS = {"n": 0, "crc32": 0}
 _CLASSES_SINCE = 3
@@ -236,12 +239,11 @@ class WorldFile:
 @contextmanager
 def _target(path: str | Path) -> Generator[Path]:
     """Give a folder to write to: a temporary one, or an address, where world.toml is what tells that all is there."""
-    replaces = [_TOML, _TILES, *TABLES, ASSETS, LIST]
     if isinstance(address := as_place(path), Address):
-        with replaced_folder(address, replaces, _TOML) as folder:
+        with replaced_folder(address, _OWN, _TOML) as folder:
             yield as_place(folder)
     else:
-        with atomic_folder(path, replaces=replaces) as folder:
+        with atomic_folder(path, replaces=[_TOML, _TILES, *TABLES, ASSETS, LIST]) as folder:
             yield folder
 
 
