@@ -17,7 +17,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.errors import FileError, InputError
 from hedgerow.parallel import log_parts
-from hedgerow.parallel.engine import InProcess
+from hedgerow.parallel.engine import InProcess, using
 from hedgerow.parallel.log_parts import cut_log
 from hedgerow.parallel.results import Results
 
@@ -157,10 +157,14 @@ def test_what_a_part_refuses_is_said_as_it_would_be_here(workers, what, kind, sa
         list(workers.map(Always(what), range(4)))
 
 
-def test_a_log_in_memory_cannot_be_spread(workers):
-    log = hr.Log.from_arrays(origins=(0, 0, 0), directions=[[1, 0, 0]], ranges=[1.0])
-    with pytest.raises(InputError, match=r"only a Parquet log can be read by several workers.*hedgerow convert"):
-        hr.learn(log, "voxel", engine=workers)
+def test_logs_in_memory_and_all_work_of_a_block_are_spread_too(workers, drive, tmp_path, monkeypatch):
+    alone = saved_bytes(hr.learn(drive, "topdown"), tmp_path / "alone.world")
+    monkeypatch.setattr(log_parts, "BEAMS_PER_PART", 7000)
+    asked = []
+    monkeypatch.setattr(workers, "_hand_out", lambda job, once=workers._hand_out: (asked.append(job), once(job)))
+    with using(workers):
+        spread = saved_bytes(hr.learn(hr.read_log(drive), "topdown"), tmp_path / "spread.world")
+    assert spread == alone and asked
 
 
 def test_a_scheduler_that_does_not_answer_is_one_sentence(tmp_path, monkeypatch):

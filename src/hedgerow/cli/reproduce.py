@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from hedgerow.cli.app import app, out, print_table
 from hedgerow.cli.options import Folder, Seed
+from hedgerow.cli.worker_options import Scheduler, WorkerCount, WorkerMemory, WorkerOptions, open_engine
 
 if TYPE_CHECKING:
     from hedgerow.reproduce.experiment import Outcome
@@ -20,6 +21,9 @@ def reproduce(
     size: int | None = None,
     seed: Seed = 1,
     data: Path | None = None,
+    workers: WorkerCount = 0,
+    scheduler: Scheduler = None,
+    worker_memory: WorkerMemory = None,
 ) -> None:
     """Repeat an experiment of the papers and print its table beside theirs; without a name, list them.
 
@@ -36,6 +40,7 @@ def reproduce(
     """
     from hedgerow.base.atomic import output_folder, require_place
     from hedgerow.errors import InputError
+    from hedgerow.parallel import using
     from hedgerow.reproduce.experiment import EXPERIMENTS, find_experiment
 
     if name is None:
@@ -46,9 +51,15 @@ def reproduce(
     if size is not None and size < 1:
         raise InputError(f"--size {size}", "expected 1 or more")
     experiment = find_experiment(name)
+    spread = WorkerOptions(workers, scheduler, worker_memory)
+    spread.memory()
     with output_folder(folder):
         require_place(folder / f"{name}.md")
-        outcome = experiment.run(folder, size, seed, out.print, data)
+        if not spread.is_spread:
+            outcome = experiment.run(folder, size, seed, out.print, data)
+        else:
+            with open_engine(folder / name, spread) as engine, using(engine):
+                outcome = experiment.run(folder, size, seed, out.print, data)
         _tell(outcome, folder / f"{name}.md")
 
 

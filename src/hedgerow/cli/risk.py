@@ -2,6 +2,7 @@
 """hedgerow risk: does a robot program behave on simulated logs as on real ones?"""
 
 import sys
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -21,6 +22,7 @@ from hedgerow.cli.options import (
     require_places,
     short_name,
 )
+from hedgerow.cli.worker_options import Scheduler, WorkerCount, WorkerMemory, WorkerOptions, open_engine
 
 if TYPE_CHECKING:
     from hedgerow.apps.app import App
@@ -91,6 +93,9 @@ def risk(
     page: Path | None = None,
     json: Json = None,
     gate: _Gate = _Gate(),  # noqa: B008 - frozen
+    workers: WorkerCount = 0,
+    scheduler: Scheduler = None,
+    worker_memory: WorkerMemory = None,
 ) -> None:
     """Run a robot program on a real log and on simulations of it, with many settings of its parameters.
 
@@ -113,6 +118,7 @@ def risk(
         also write tables and plots to this HTML file
     """
     from hedgerow.apps.registry import open_app
+    from hedgerow.parallel import using
     from hedgerow.risk.develop import open_strategy, paths_of
     from hedgerow.risk.score import choose_objective, score
     from hedgerow.risk.table import read_table
@@ -123,8 +129,11 @@ def risk(
     last = None if gate.not_worse_than is None else read_table(gate.not_worse_than)
     strategy = None if develop is None else (develop, open_strategy(develop), steps)
     _require_counts(plan, steps)
+    spread = WorkerOptions(workers, scheduler, worker_memory)
+    spread.memory()
     sources = _open_sources(chosen, real, simulated, plan)
-    table = _run(chosen, sources, plan, output, objective, strategy)
+    with open_engine(output, spread) if spread.is_spread else nullcontext() as engine, using(engine):
+        table = _run(chosen, sources, plan, output, objective, strategy)
     scores = score(table, chosen, objective)
     observed = _observe(sources) if observe else None
     _print(table, scores, chosen, objective, observed)

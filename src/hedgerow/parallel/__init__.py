@@ -9,7 +9,7 @@ An `Engine` runs the parts (engine.py: in this process; dask_engine.py: on worke
 folder (results.py), so that a job that was stopped goes on where it was.
 """
 
-from hedgerow.parallel.engine import Engine, InProcess, Shared
+from hedgerow.parallel.engine import Engine, InProcess, Shared, current_engine, using
 from hedgerow.parallel.results import Results
 
-__all__ = ["Engine", "InProcess", "Results", "Shared"]
+__all__ = ["Engine", "InProcess", "Results", "Shared", "current_engine", "using"]

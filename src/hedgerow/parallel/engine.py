@@ -10,8 +10,9 @@ of plain values, since a name is made of its repr: what is large is handed over 
 
 import pickle
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from time import perf_counter
 from types import FunctionType, TracebackType
 from typing import Any, Generic, TypeVar
@@ -133,6 +134,24 @@ class InProcess(Engine):
         if perf_counter() - start_s > _WORTH_KEEPING_S:
             self.results.put(name, result)
         return result
+
+
+_current: ContextVar[Engine | None] = ContextVar("hedgerow_engine", default=None)
+
+
+@contextmanager
+def using(engine: Engine | None) -> Generator[None]:
+    """Let all work within the block that names no engine of its own be done by this one; None: by this process."""
+    token = _current.set(engine)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def current_engine() -> Engine:
+    """Return the engine of the `using` block that this is in, or else this process."""
+    return _current.get() or InProcess()
 
 
 def name_of(work: object, part: object) -> str:

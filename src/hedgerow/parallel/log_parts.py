@@ -2,7 +2,7 @@
 """A log cut into parts of whole sweeps, about a million beams each: seconds of work, whoever does it.
 
 The cut depends on the log alone. Parts of a Parquet log are named by its path, its stamp and their sweeps, so they can
-be read by any process that sees the file; parts of other logs are the beams themselves, and stay in this process.
+be read by any process that sees the file; parts of other logs are handed over with their beams.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -15,7 +15,7 @@ import numpy as np
 from hedgerow.base.progress import Progress
 from hedgerow.errors import FileError, InputError
 from hedgerow.log import Log
-from hedgerow.parallel.engine import Engine, InProcess, Shared
+from hedgerow.parallel.engine import Engine, InProcess, Shared, current_engine
 from hedgerow.parallel.kept import keep
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ class LogPart:
     """In the file."""
     held_out: tuple[int, ...] = ()
     """Sweeps that are not read."""
-    held: Log | None = field(default=None, repr=False, compare=False)
+    beams: Shared[Log] | None = None
+    """All sweeps of a part that is in no file."""
 
     def read(self) -> Log:
         """Return the beams, map frame.
@@ -50,16 +51,15 @@ class LogPart:
         Raises:
             FileError: the file cannot be read, or has changed since the log was cut.
         """
-        if self.held is None:
+        if self.beams is None:
             wanted = [sweep for sweep in self.sweeps if sweep not in self.held_out]
             return keep("log", f"{self.path} {self.stamp}", self._open).read(wanted)
-        if not self.held_out:
-            return self.held
-        return self.held[np.isin(self.held.beams.sweep, self.held_out, invert=True)]
+        log = self.beams.value
+        return log[np.isin(log.beams.sweep, self.held_out, invert=True)] if self.held_out else log
 
     def own_sweeps(self) -> frozenset[int]:
         """Return the numbers of all its sweeps."""
-        return frozenset(self.sweeps if self.held is None else np.unique(self.held.beams.sweep).tolist())
+        return frozenset(self.sweeps)
 
     def __len__(self) -> int:
         """Count the beams, those of held-out sweeps included."""
@@ -69,7 +69,8 @@ class LogPart:
         """Name it in a sentence."""
         if not self.sweeps:
             return f"part {self.number + 1}"
-        return f"part {self.number + 1} (sweeps {self.sweeps[0]} to {self.sweeps[-1]} of {self.path})"
+        whose = f" of {self.path}" if self.path else ""
+        return f"part {self.number + 1} (sweeps {self.sweeps[0]} to {self.sweeps[-1]}{whose})"
 
     def _open(self) -> "LogFile":
         from hedgerow.io.parquet.reader import LogFile
@@ -112,16 +113,14 @@ def cut_log(
     Args:
         source: a log; or the path of one, of any format, or `open_log` of it, which may be larger than memory; or a
             function that gives the chunks of a log anew at each call, which are then its parts.
-        engine: what will work on them. Default: this process.
+        engine: what will work on them. Default: that of the `using` block around, or this process.
 
     Raises:
         FileError: no such file, or not a log.
-        InputError: something else, or a log that the engine's workers cannot read.
+        InputError: something else.
     """
-    cut = LogInParts(_parts_of(source), engine or InProcess())
-    if not cut.engine.is_here:
-        _require_on_disk(cut)
-    return cut
+    chosen = engine or current_engine()
+    return LogInParts(_parts_of(source, chosen), chosen)
 
 
 def map_log(
@@ -151,18 +150,20 @@ def map_log(
 
 def share_with(log: "LogInParts | Callable[[], Iterable[Log]]", value: _T) -> Shared[_T]:
     """Hand a value to those who will work on the parts of a log."""
-    return (log.engine if isinstance(log, LogInParts) else InProcess()).share(value)
+    return (log.engine if isinstance(log, LogInParts) else current_engine()).share(value)
 
 
-def _parts_of(source: "Log | LogSource | str | Path | Callable[[], Iterable[Log]]") -> Callable[[], Iterable[LogPart]]:
+def _parts_of(
+    source: "Log | LogSource | str | Path | Callable[[], Iterable[Log]]", engine: Engine
+) -> Callable[[], Iterable[LogPart]]:
     if isinstance(source, Log):
-        return lambda: _here(_cut(source))
+        return lambda: _handed_over(_cut(source), engine)
     if isinstance(source, str | Path):
         from hedgerow.io import open_log
 
-        return _parts_of(open_log(source))
+        return _parts_of(open_log(source), engine)
     if callable(source):
-        return lambda: _here(source())
+        return lambda: _handed_over(source(), engine)
     file = source
     if not hasattr(file, "iter_sweeps"):
         raise InputError("source", f"expected a log, the path of one, or a function, found {type(file).__name__}")
@@ -171,25 +172,18 @@ def _parts_of(source: "Log | LogSource | str | Path | Callable[[], Iterable[Log]
     if isinstance(file, LogFile):
         cut = _cut_file(file)
         return lambda: cut
-    return lambda: _here(_join(log for _, log in file.iter_sweeps()))
+    return lambda: _handed_over(_join(log for _, log in file.iter_sweeps()), engine)
 
 
-def _require_on_disk(log: LogInParts) -> None:
-    first = next(iter(log.parts()), None)
-    if first is not None and not first.path:
-        raise InputError(
-            "log", "only a Parquet log can be read by several workers; make one with: hedgerow convert LOG LOG.parquet"
-        )
-
-
-def _here(logs: Iterable[object]) -> Iterator[LogPart]:
+def _handed_over(logs: Iterable[object], engine: Engine) -> Iterator[LogPart]:
+    """Hand over the beams themselves, a part at a time."""
     given = cast("object", logs)
     if not isinstance(given, Iterable):
         raise InputError("source", f"expected a function that gives logs, found one that gives {type(given).__name__}")
     for number, log in enumerate(logs):
         if not isinstance(log, Log):
             raise InputError("source", f"expected a function that gives logs, found {type(log).__name__} in it")
-        yield LogPart(number, len(log), held=log)
+        yield LogPart(number, len(log), sweeps=tuple(log.sweeps.tolist()), beams=engine.share(log))
 
 
 def _cut_file(file: "LogFile") -> list[LogPart]:

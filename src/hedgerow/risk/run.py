@@ -9,10 +9,12 @@ processes, nor on where it was interrupted, but for the seconds.
 import multiprocessing
 import signal
 import sys
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from dataclasses import dataclass
 from time import perf_counter
 from typing import NamedTuple
 
@@ -20,6 +22,7 @@ from hedgerow.apps.app import App, Outcome, run
 from hedgerow.apps.space import Setting
 from hedgerow.base.arguments import as_whole
 from hedgerow.errors import InputError
+from hedgerow.parallel.engine import Engine, Shared, current_engine
 from hedgerow.risk.sources import Scene, Source
 from hedgerow.risk.table import DRAWN, RiskTable, Runs
 
@@ -116,6 +119,7 @@ def _pieces(table: RiskTable, sources: Sequence[Source], seeds: Sequence[int], p
     """Give the work that is left; scenes are split where there are too few for the processes."""
     n_settings = len(table.settings[path])
     n_scenes = sum(len(source.scenes) * len(_seeds_of(source, seeds)) for source in sources)
+    jobs = max(jobs, getattr(current_engine(), "n_workers", 1))
     parts = 1 if jobs == 1 else min(max(1, -(-_PIECES * jobs // max(n_scenes, 1))), max(n_settings, 1))
     for source in sources:
         runs = table.of(source.name, path)
@@ -134,7 +138,11 @@ _Work = Callable[[Iterable[Piece], Sequence[Setting]], Iterator[Done]]
 
 @contextmanager
 def _worker(app: App, jobs: int) -> Generator[_Work]:
-    """Give a function that does pieces of work, here or in processes that end with the block."""
+    """Give a function that does pieces of work: here, in processes that end with the block, or on workers."""
+    engine = current_engine()
+    if not engine.is_here:
+        yield lambda pieces, settings: _on_workers(engine, app, pieces, settings)
+        return
     if jobs == 1:
 
         def here(pieces: Iterable[Piece], settings: Sequence[Setting]) -> Iterator[Done]:
@@ -180,6 +188,44 @@ def _in_processes(
             yield from _finished(running, FIRST_COMPLETED)
     while running:
         yield from _finished(running, FIRST_COMPLETED)
+
+
+@dataclass(frozen=True, slots=True)
+class _SettingsOnScene:
+    """A part for a worker."""
+
+    scene: Shared[Scene]
+    settings: tuple[Setting, ...]
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class _RunSettings:
+    """Runs a program on one part."""
+
+    app: App
+
+    def __repr__(self) -> str:
+        return f"{type(self.app).__name__} {self.app.name}"
+
+    def __call__(self, part: _SettingsOnScene) -> list[tuple[Outcome, float]]:
+        return run_settings(self.app, part.scene.value, part.settings)
+
+
+def _on_workers(engine: Engine, app: App, pieces: Iterable[Piece], settings: Sequence[Setting]) -> Iterator[Done]:
+    handed_out: deque[Piece] = deque()
+
+    def parts() -> Iterator[_SettingsOnScene]:
+        for piece, scene in _made(pieces):
+            handed_out.append(piece)
+            chosen = tuple(settings[number] for number in piece.settings)
+            yield _SettingsOnScene(engine.share(scene), chosen, f"{piece.source.name}, scene {piece.scene}")
+
+    for outcomes in engine.map(_RunSettings(app), parts()):
+        yield Done(handed_out.popleft(), outcomes)
 
 
 def _finished(running: dict["Future[list[tuple[Outcome, float]]]", Piece], until: str) -> Iterator[Done]:
