@@ -78,6 +78,9 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     "coarser": Experiment(
         "coarser", "Tallavajhula 2018 §5.2.2: a knob for fidelity; error against speed with ever fewer elements"
     ),
+    "seams": Experiment(
+        "seams", "returns near the borders of tiles on the disk, and of cells in learning, against elsewhere"
+    ),
     "voxel-size": Experiment("voxel_size", "Browning 2012 Fig. 22 and §6.5: distance by the size of the elements"),
     "mesh-size": Experiment("mesh_size", "Browning 2012 §6.2.6: meshes with shared corners, and simplified"),
     "grass-ranges": Experiment("grass_ranges", "Goodin 2018 Fig. 5: ranges in cylinder grass, beside two closed forms"),
