@@ -33,7 +33,7 @@ from hedgerow.models.surface import (
 from hedgerow.models.terrain import TerrainParameters, learn_terrain
 from hedgerow.models.topdown import TopdownParameters, learn_topdown
 from hedgerow.models.voxel import VoxelParameters, learn_voxel
-from hedgerow.parallel.engine import Engine
+from hedgerow.parallel.engine import Engine, using
 from hedgerow.parallel.log_parts import cut_log
 from hedgerow.world import LearnedWorld
 from hedgerow.world.elements import Gaussians, Points, RememberedBeams, Triangles
@@ -150,7 +150,8 @@ def learn(
     chunks = cut_log(source, engine)
     summary = summarise(chunks)
     stages = ProgressSteps(summary.n_beams, progress)
-    tables = row.learn(LearningTask(chunks, summary, stages), checked)
+    with using(chunks.engine):
+        tables = row.learn(LearningTask(chunks, summary, stages), checked)
     stages.finish()
     return LearnedWorld(
         *tables,

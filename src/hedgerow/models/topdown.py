@@ -17,7 +17,9 @@ Equations: docs/models.md §8.
 """
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -29,13 +31,16 @@ from hedgerow import _core
 from hedgerow.base.parameters import Positive, StrictParameters
 from hedgerow.base.progress import Progress
 from hedgerow.errors import FileError, InputError
-from hedgerow.log import Log
 from hedgerow.models.steps.log_chunks import LearningTask, LogChunks
 from hedgerow.models.steps.moments import POINT, Moments, point_records, require_points, require_same_map
 from hedgerow.models.steps.permeability import CountParameters, count_permeability
+from hedgerow.parallel.engine import Engine, Shared, current_engine
+from hedgerow.parallel.log_parts import LogInParts, LogPart, map_log
+from hedgerow.parallel.results import digest_of
 from hedgerow.world.elements import Gaussians
 
 _SAMPLE_PER_CLUSTER = 20
+_HELD_PARTS = 4
 _CELLS = 1 << 32  # roots of cells are numbered from here, those of the cuts between cells from 1, a whole cloud is 0
 
 
@@ -101,9 +106,7 @@ def fit_clusters(
         InputError: no beams, no returns, no cluster with enough points, or different map origins; says what to do.
         FileError: the temporary files cannot be written.
     """
-    intake = _Intake(parameters)
-    for log in chunks():
-        intake.add(log)
+    intake = _Intake(chunks, parameters)
     require_points(intake.n_beams, intake.sample.n_points)
     meter = _PointProgress(progress, intake.n_beams, intake.sample.n_points)
     if intake.held is not None:
@@ -211,43 +214,6 @@ class CellTree:
         return cell
 
 
-class CellFiles:
-    """Points of cells in files of a folder, which the caller removes."""
-
-    def __init__(self, folder: Path, n_cells: int) -> None:
-        """Start with empty cells."""
-        self._paths = [folder / f"cell_{cell:06d}.points" for cell in range(n_cells)]
-
-    def append(self, cell: NDArray[np.int64], records: NDArray[Any]) -> None:
-        """Add (M,) points of type POINT to the (M,) cells they lie in.
-
-        Raises:
-            FileError: a file cannot be written.
-        """
-        order = np.argsort(cell, kind="stable")
-        begin = np.searchsorted(cell[order], np.arange(len(self._paths) + 1))
-        for path, first, last in zip(self._paths, begin[:-1], begin[1:], strict=True):
-            if first == last:
-                continue
-            try:
-                with path.open("ab") as file:
-                    file.write(records[order[first:last]].tobytes())
-            except OSError as error:
-                raise FileError(
-                    f"{path}: cannot be written, {error.strerror}; set TMPDIR to a folder with room"
-                ) from error
-
-    def __iter__(self) -> Iterator[NDArray[Any]]:
-        """Give the points of each cell in turn; each file is removed when it has been read."""
-        for path in self._paths:
-            if not path.exists():
-                yield np.empty(0, dtype=POINT)
-                continue
-            records = np.fromfile(path, dtype=POINT)
-            path.unlink()
-            yield records
-
-
 def _hash(position_m: NDArray[np.float64]) -> NDArray[np.uint64]:
     """Mix the bits of (M, 3) positions (the finaliser of splitmix64)."""
     bits = np.ascontiguousarray(position_m).view(np.uint64)
@@ -260,27 +226,53 @@ def _hash(position_m: NDArray[np.float64]) -> NDArray[np.uint64]:
     return mixed
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Taken:
+    """What the first reading takes in of one part of the log."""
+
+    n_beams: int
+    map_origin_m: NDArray[np.float64]
+    sample: PointSample
+    records: NDArray[Any] | None
+    """All its points, as long as they are few."""
+
+
+@dataclass(frozen=True, slots=True)
+class _TakeIn:
+    """Reads one part for the first time."""
+
+    sample_points: int
+    n_held: int
+    """Of so many parts the points are held: a cloud that is clustered as a whole has no more."""
+
+    def __call__(self, part: LogPart) -> _Taken:
+        log, sample = part.read(), PointSample(self.sample_points)
+        records = point_records(log)
+        sample.add(records["position_m"])
+        return _Taken(len(log), log.map_origin_m, sample, records if part.number < self.n_held else None)
+
+
 class _Intake:
     """What the first reading of the log takes in: a sample of the points, and all of them as long as they are few."""
 
-    def __init__(self, parameters: TopdownParameters) -> None:
+    def __init__(self, chunks: LogChunks, parameters: TopdownParameters) -> None:
         self.sample = PointSample(parameters.sample_points)
         self.n_beams = 0
         self.held: list[NDArray[Any]] | None = [np.empty(0, dtype=POINT)]
-        self._limit = parameters.cell_points
-        self._map_origin_m: NDArray[np.float64] | None = None
-
-    def add(self, log: Log) -> None:
-        if self._map_origin_m is None:
-            self._map_origin_m = log.map_origin_m
-        require_same_map(self._map_origin_m, log.map_origin_m)
-        self.n_beams += len(log)
-        records = point_records(log)
-        self.sample.add(records["position_m"])
-        if self.sample.n_points > self._limit:
-            self.held = None
-        if self.held is not None:
-            self.held.append(records)
+        origin_m: NDArray[np.float64] | None = None
+        # What is kept on the disk, or sent, should be small.
+        is_kept = isinstance(chunks, LogInParts) and chunks.engine.results is not None
+        for taken in map_log(chunks, _TakeIn(parameters.sample_points, _HELD_PARTS if is_kept else 2**62)):
+            origin_m = taken.map_origin_m if origin_m is None else origin_m
+            require_same_map(origin_m, taken.map_origin_m)
+            self.n_beams += taken.n_beams
+            self.sample.merge(taken.sample)
+            if self.sample.n_points > parameters.cell_points:
+                self.held = None
+            elif self.held is not None and taken.records is not None:
+                self.held.append(taken.records)
+        if self.held is not None and sum(map(len, self.held)) < self.sample.n_points:
+            self.held = [point_records(log) for log in chunks()]
 
 
 class _PointProgress:
@@ -306,17 +298,89 @@ def _cluster_in_cells(
 
     min_sample = _SAMPLE_PER_CLUSTER * parameters.clusters
     tree = CellTree(sample, parameters.cell_points, min_sample, split)
-    with tempfile.TemporaryDirectory(prefix="hedgerow-topdown-") as folder:
-        files = CellFiles(Path(folder), tree.n_cells)
-        for log in chunks():
-            records = point_records(log)
-            files.append(tree.cells_of(records["position_m"]), records)
+    engine = chunks.engine if isinstance(chunks, LogInParts) else current_engine()
+    with _folder_of(engine) as folder:
+        files = list(map_log(chunks, _SplitIntoCells(engine.share(tree), str(folder))))
+        counts = np.sum([np.diff(file.begin) for file in files], axis=0)
+        work = _FitCell(engine.share((str(folder), files)), parameters, threads)
+        cells = [Cell(number, int(n)) for number, n in enumerate(counts) if n > 0]
         found: list[Moments] = []
-        for cell, records in enumerate(files):
-            if len(records):
-                found.append(_fit_leaves(records, _CELLS + cell, parameters, threads, meter))
-                meter.before += len(records)
+        for moments, cell in zip(engine.map(work, cells), cells, strict=True):
+            found.append(moments)
+            meter(cell.n_points)
+            meter.before += cell.n_points
     return Moments.concatenate(found)
+
+
+@contextmanager
+def _folder_of(engine: Engine) -> Generator[Path]:
+    """Give a folder for the points of parts: with finished parts, or a temporary one."""
+    if engine.results is not None:
+        engine.results.folder.mkdir(parents=True, exist_ok=True)
+        yield engine.results.folder
+        return
+    with tempfile.TemporaryDirectory(prefix="hedgerow-topdown-") as folder:
+        yield Path(folder)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _PartInCells:
+    """The points of one part of the log in a file, cell by cell."""
+
+    name: str
+    begin: NDArray[np.int64]
+    """(C + 1,) where each cell begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class _SplitIntoCells:
+    """Writes the points of one part, sorted by the cells that they lie in."""
+
+    tree: Shared[CellTree]
+    folder: str
+
+    def __call__(self, part: LogPart) -> _PartInCells:
+        records, tree = point_records(part.read()), self.tree.value
+        cell = tree.cells_of(records["position_m"])
+        order = np.argsort(cell, kind="stable")
+        path = Path(self.folder) / f"points-{digest_of(repr(self), repr(part))}.npy"
+        try:
+            with path.open("wb") as file:
+                np.save(file, records[order])
+        except OSError as error:
+            raise FileError(f"{path}: cannot be written, {error.strerror}; set TMPDIR to a folder with room") from error
+        return _PartInCells(path.name, np.searchsorted(cell[order], np.arange(tree.n_cells + 1)))
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A part of the points, clustered on its own."""
+
+    number: int
+    n_points: int
+
+    def __str__(self) -> str:
+        """Name it in a sentence."""
+        return f"cell {self.number + 1} ({self.n_points:,} points)"
+
+
+@dataclass(frozen=True, slots=True)
+class _FitCell:
+    """Clusters the points of one cell, of all parts in their order."""
+
+    files: Shared[tuple[str, list[_PartInCells]]]
+    parameters: TopdownParameters
+    threads: int
+
+    def __call__(self, cell: Cell) -> Moments:
+        folder, files = self.files.value
+        found: list[NDArray[Any]] = []
+        for file in files:
+            first, last = file.begin[cell.number], file.begin[cell.number + 1]
+            if first < last:
+                found.append(np.array(np.load(Path(folder) / file.name, mmap_mode="r")[first:last]))
+        silent = _PointProgress(None, 1, 1)
+        return _fit_leaves(np.concatenate(found), _CELLS + cell.number, self.parameters, self.threads, silent)
 
 
 def _fit_leaves(
