@@ -31,8 +31,8 @@ _SHOWN = {*_S3_OPTIONS, "retry_limit_seconds", "enable_tls", "blob_storage_autho
 """Options that are no secret. Whatever else stands behind the `?` is kept like a key."""
 _HOST = re.compile(r"[\w.@\-]*(:\d+)?", re.ASCII)
 _BUCKET = re.compile(r"[A-Za-z0-9][\w.\-]*", re.ASCII)
-# A lost connection is told within seconds: two tries, 3 s each to connect.
-_CONNECT_S, _REQUEST_S, _TRIES = 3.0, 10.0, 2
+# A lost connection is told within seconds: two tries, 3 s each to connect, 5 s each without a byte.
+_CONNECT_S, _REQUEST_S, _TRIES = 3.0, 5.0, 2
 _LONGEST_REASON = 120
 _ENVIRONMENT = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_ENDPOINT_URL")
 _CHECKSUMS = "AWS_REQUEST_CHECKSUM_CALCULATION"
@@ -111,13 +111,16 @@ def parse_address(text: str) -> tuple[Store, str]:
     if not (_BUCKET if scheme == "s3" else _HOST).fullmatch(host):
         said = "what stands before its first / is no name of a bucket or machine"
         raise FileError(f"{scheme}: wrong address: {said}; write / and @ in a key as %2F and %40")
+    path = unquote(parts.path).strip("/")
+    if {".", ".."} & set(path.split("/")):
+        raise FileError(f"{scheme}://{host}: an address cannot go up (..); write out where it leads")
     shown = tuple(sorted((name, value) for name, value in options.items() if name in _SHOWN))
     store = Store(scheme, host, shown)
     hidden = tuple(sorted((name, value) for name, value in options.items() if name not in _SHOWN))
     keys = _Keys(unquote(user), unquote(password), hidden)
     if keys != _Keys():
         _KEYS[store] = keys
-    return store, unquote(parts.path).strip("/")
+    return store, path
 
 
 def open_store(store: Store) -> "tuple[FileSystem, str]":
