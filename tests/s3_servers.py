@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """S3 servers on this machine: moto's, in memory, and rclone's, which checks signatures and keeps objects in files."""
 
+import logging
+import re
 import shutil
 import socket
 import subprocess
@@ -85,9 +87,24 @@ def ask(method: str, url: str, content: bytes | None = None) -> bytes:
         return answer.read()
 
 
+@contextmanager
+def requests():
+    """Give a list that fills with the methods that moto's servers are asked: HEAD, GET, PUT and so on."""
+    asked: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: asked.append(re.search("(HEAD|GET|PUT|POST|DELETE) /", record.getMessage())[1])
+    logger = logging.getLogger("werkzeug")
+    level = logger.level
+    logger.setLevel(logging.INFO)
+    logger.addHandler(handler)
+    try:
+        yield asked
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+
+
 def objects(url: str) -> list[str]:
     """List the objects of a moto server that have content."""
-    import re
-
     listed = ask("GET", f"{url}/{BUCKET}?list-type=2").decode()
     return sorted(name for name in re.findall("<Key>(.*?)</Key>", listed) if not name.endswith("/"))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from s3_servers import BUCKET, KEY, SECRET, address, ask, moto_server, objects, use_keys
+from s3_servers import BUCKET, KEY, SECRET, address, ask, moto_server, objects, requests, use_keys
 from small_logs import make_log
 
 from hedgerow import FileError, InputError, inputs, open_log, read_log, write_log
@@ -140,19 +140,17 @@ def test_the_bytes_are_those_of_the_disk(url, tmp_path):
     assert as_place(address(url, "bytes/drive.parquet")).read_bytes() == (tmp_path / "drive.parquet").read_bytes()
 
 
-def test_an_object_is_one_request(url):
-    asked: list[str] = []
-    place = as_place(address(url, "one/x"))
-    handler = logging.Handler()
-    handler.emit = lambda record: asked.append(record.getMessage())
-    logger = logging.getLogger("werkzeug")
-    logger.setLevel(logging.INFO)
-    logger.addHandler(handler)
-    try:
-        place.write_bytes(b"x" * 1000)
-    finally:
-        logger.removeHandler(handler)
-    assert len([line for line in asked if "PUT" in line or "POST" in line]) == 1
+def test_an_object_is_one_request_and_a_sweep_two(url):
+    where = address(url, "one/x.parquet")
+    with requests() as asked:
+        as_place(where).write_bytes(b"x" * 1000)
+    assert asked == ["PUT"]
+    write_log(make_log(12), where)
+    file = open_log(where)
+    assert len(file.sweeps) == 6
+    with requests() as asked:
+        file.read(3)
+    assert asked == ["HEAD", "GET"]  # the columns of a sweep lie side by side
 
 
 def write_parts(where, n, **settings):

@@ -5,7 +5,7 @@ import logging
 import time
 
 import pytest
-from s3_servers import BUCKET, KEY, SECRET, address, moto_server, objects, rclone_server, use_keys
+from s3_servers import BUCKET, KEY, SECRET, address, moto_server, objects, rclone_server, requests, use_keys
 from saved import files_of, site
 from small_worlds import gaussians, rays, world
 
@@ -175,6 +175,17 @@ def test_a_missing_tile_and_a_changed_one_are_told_as_on_the_disk(url):
     refused(lambda: describe_world(where), tile, "checksum differs")
     as_place(changed).unlink()
     refused(lambda: load_world(where), tile, "missing; the world is incomplete")
+
+
+def test_a_world_is_opened_with_few_requests_however_many_tiles_it_has(url, stored):
+    n_tiles = len(WorldFile(stored).tiles)
+    assert n_tiles > 40
+    with requests() as asked:
+        WorldFile(stored)
+    assert len(asked) < 10
+    with requests() as asked:
+        load_world(stored)
+    assert len(asked) < 10 + 2 * n_tiles  # of each its size and its content
 
 
 def test_a_world_that_is_not_there_is_one_sentence(url):

@@ -299,6 +299,11 @@ def as_place(path: object, name: str = "path") -> Path:
     return cast("Path", Address(*parse_address(str(path))))
 
 
+def require_reachable(path: object) -> None:
+    """Raise FileError unless the store of an address answers, and lets us look; for long work before writing to it."""
+    as_place(path).exists()
+
+
 @contextmanager
 def replaced_folder(address: Address, own: re.Pattern[str], mark: str) -> Generator[Address]:
     """Give an address to write objects below, one of which, the mark, is written last by the caller.
