@@ -6,7 +6,8 @@
 The world is a corridor of Gaussians, 150 m wide, as a drive teaches it: ground every 0.3 m, and bushes. It stays in the
 folder. Each contender is a process of its own, so that peak memory is its own. They drive the same stretches, one tile
 long each, in turns; whoever has no turn is stopped, threads in the background included. Opening the world and the first
-sweep, which builds what firing needs, are told apart. Takes two minutes; not part of run.py.
+sweep, which builds what firing needs, are told apart. Processor time is that of all threads: on a busy machine, where
+there is no core to spare, the time of a drive follows it. Takes two minutes; not part of run.py.
 """
 
 import argparse
@@ -26,6 +27,8 @@ TILE_M = 32.0
 CONTENDERS = ("in memory", "paged", "paged, prefetch")
 BYTES_EACH = 180  # of a Gaussian, as world/tiled.py counts
 GOAL = 1.3
+COLUMNS = ("opening [s]", "first sweep [s]", "drive [s]", "ratio", "median of stretches", "ratio of processor time")
+COLUMNS += ("tiles [MB]", "peak memory [MB]")
 
 
 def corridor(path, length_m, seed=0):
@@ -69,11 +72,11 @@ def drive(name, path, max_bytes, length_m, speed_mps):
     each, most = round(TILE_M / (speed_mps * sensor.sweep_s)), 0
     for line in sys.stdin:
         first = 1 + each * int(line)
-        start = time.perf_counter()
+        start, start_cpu = time.perf_counter(), time.process_time()
         n_hits = sum(int(simulation.sweep(number).returns.hit.sum()) for number in range(first, first + each))
         took_s = time.perf_counter() - start
         most = most if whole else max(most, world.memory)
-        print(took_s, n_hits, most, peak_mb(), flush=True)
+        print(took_s, n_hits, most, peak_mb(), time.process_time() - start_cpu, flush=True)
 
 
 def peak_mb():
@@ -130,13 +133,11 @@ def measure(given):
         raise SystemExit("the contenders do not have the same returns")
     took_s = found[:, :, 0]
     ratio = took_s / took_s[:, :1]
-    print(
-        "| | opening [s] | first sweep [s] | drive [s] | ratio | median of stretches | tiles [MB] | peak memory [MB] |"
-    )
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    print(f"| | {' | '.join(COLUMNS)} |\n|{' --- |' * (1 + len(COLUMNS))}")
     for k, each in enumerate(contenders):
         cells = [f"{each.opened_s:.1f}", f"{each.first_s:.1f}", f"{took_s[:, k].sum():.1f}"]
         cells += [f"{took_s[:, k].sum() / took_s[:, 0].sum():.2f}", f"{np.median(ratio[:, k]):.2f}"]
+        cells += [f"{found[:, k, 4].sum() / found[:, 0, 4].sum():.2f}"]
         cells += [f"{found[-1, k, 2] / 1e6:,.0f}" if k else "all", f"{found[-1, k, 3]:,.0f}"]
         print(f"| {each.name} | {' | '.join(cells)} |")
     reached = np.median(ratio[:, 2])
