@@ -136,7 +136,11 @@ class Simulation:
         return log if number < len(self) else _delay(log, self.delay_ns(number))
 
     def _tell_what_comes(self, world: Foresees, number: int) -> None:
-        position_m, quaternion = self.trajectory.at(self.start_ns[number : number + SWEEPS_AHEAD])
+        coming_ns = self.start_ns[number : number + SWEEPS_AHEAD]
+        # A sweep that does not fit into the trajectory is refused when it is fired, not before.
+        position_m, quaternion = self.trajectory.at(
+            np.clip(coming_ns, self.trajectory.start_ns, self.trajectory.end_ns)
+        )
         if self.mount is not None:
             position_m = position_m + rotation.rotate(quaternion, self.mount.position_m)
         world.expect(position_m, self.sensor.max_range_m)

@@ -14,6 +14,7 @@ from small_worlds import gaussians, rays, triangles, world
 import hedgerow as hr
 from hedgerow import FileError, InputError
 from hedgerow.world import load_world
+from hedgerow.world import tiled as tiled_module
 from hedgerow.world.prefetch import Foresees, Prefetch
 from hedgerow.world.tile_parts import TileParts
 from hedgerow.world.tiled import TiledWorld
@@ -78,6 +79,36 @@ def test_worlds_in_memory_are_not_told(site):
     whole, path = site
     assert isinstance(load_world(path, resident_tiles=9), Foresees)
     assert not isinstance(whole, Foresees)
+
+
+def test_the_box_that_is_found_quickly_holds_the_exact_one():
+    beams = rays(500, sweeps=5, origin=(3.0, -2.0, 1.0), step=(4.0, 1.0, 0.0))
+    narrow = beams[(beams.direction[:, 0] > 0.5) & (beams.direction[:, 1] > 0)]
+    for some in (beams, narrow, narrow[:1]):
+        (low, high), (wide_low, wide_high) = tiled_module._box(some, 30.0), tiled_module._wide_box(some, 30.0)
+        assert (wide_low <= low + 1e-9).all() and (high - 1e-9 <= wide_high).all()
+        apart = np.ptp(some.origin_m, axis=0)
+        assert (low - wide_low <= apart + 1e-5).all() and (wide_high - high <= apart + 1e-5).all()
+
+
+def test_a_sweep_beyond_the_trajectory_is_refused_when_it_is_fired_and_not_before(site):
+    tiled = load_world(site[1], resident_tiles=400)
+    start_ns = np.array([0, WAY.end_ns + 1_000_000_000])
+    simulation = hr.Simulation(tiled, SENSOR, WAY, start_ns)
+    assert len(simulation.sweep(0)) > 0
+    with pytest.raises(InputError, match="does not lie on the trajectory"):
+        simulation.sweep(1)
+
+
+def test_a_mount_is_part_of_where_beams_come_from(site, monkeypatch):
+    told = []
+    monkeypatch.setattr(TiledWorld, "expect", lambda self, origin_m, reach_m: told.append((origin_m, reach_m)))
+    mount = hr.Pose.from_xyz_rpy((0, 2, 0.5))
+    simulation = hr.simulate(load_world(site[1], resident_tiles=400), SENSOR, WAY, mount=mount)
+    simulation.sweep(3)
+    origin_m, reach_m = told[0]
+    assert len(origin_m) == len(simulation) - 3 and reach_m == REACH_M
+    np.testing.assert_allclose(origin_m[:2], [[-105, 5, 1.5], [-90, 5, 1.5]], atol=1e-6)
 
 
 # memory
