@@ -19,8 +19,11 @@ BUCKET = "field"
 
 
 @contextmanager
-def moto_server():
-    """Start a server of moto in this process; gives its URL. It has one bucket, and lets everybody in."""
+def moto_server(*, forgets: bool = False):
+    """Start a server of moto in this process; gives its URL. It has one bucket, and lets everybody in.
+
+    All its servers in a process hold the same objects; `forgets` deletes them at the end.
+    """
     moto = pytest.importorskip("moto.server", reason="needs moto[server]")
     server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
@@ -30,6 +33,8 @@ def moto_server():
     try:
         yield url
     finally:
+        if forgets:
+            ask("POST", f"{url}/moto-api/reset")
         server.stop()
 
 

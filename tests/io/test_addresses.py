@@ -30,7 +30,7 @@ def keys(monkeypatch):
 
 @pytest.fixture(scope="module")
 def url():
-    with moto_server() as started:
+    with moto_server(forgets=True) as started:
         yield started
 
 
