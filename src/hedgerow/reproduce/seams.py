@@ -63,7 +63,10 @@ class Judged:
 
     def where(self, near: bool) -> "Judged":
         """Return the places near borders, or the others."""
-        rows = (self.border_m <= NEAR_M) == near
+        return self.select((self.border_m <= NEAR_M) == near)
+
+    def select(self, rows: NDArray[np.bool_]) -> "Judged":
+        """Return some of the places."""
         return Judged(self.at_m[rows], self.border_m[rows], self.value[rows])
 
 
@@ -74,7 +77,7 @@ def run(folder: Path, size: int | None = None, seed: int = 1, say: Print = print
     tiles = tile_rows(train, test, seed, say)
     found = judge_cells(train, test, seed, say)
     picture = folder / "seams.png"
-    draw(found, picture)
+    draw(found, picture, seed)
     text = (
         f"**Tiles of {TILE_M:g} m, one in {RESIDENT} in memory, against the whole world**\n\n{tiles}",
         f"**Top Down in {found.n_cells} cells, against one clustered as a whole**\n\n{cell_table(found, seed)}",
@@ -239,25 +242,26 @@ def _where(near: bool) -> str:
     return f"within {NEAR_M:g} m" if near else "farther"
 
 
-def draw(found: CellSeams, path: Path) -> None:
-    """Draw the cells from above, and distance and hit share by how far the border is."""
-    figure = new_figure(15, 5)
-    above, *curves = figure.subplots(1, 3)
+def draw(found: CellSeams, path: Path, seed: int) -> None:
+    """Draw the cells from above, and what cells change by how far the border is, with 95 % intervals."""
+    figure = new_figure(15, 4.5)
+    above, *panels = figure.subplots(1, 3)
     at_m = found.distance[0].at_m
     shown = slice(None, None, max(1, len(at_m) // 30_000))
     above.scatter(at_m[shown, 0], at_m[shown, 1], c=found.cell[shown] % 20, cmap="tab20", s=0.5, linewidths=0)
     above.set(aspect="equal", xlabel="x [m]", ylabel="y [m]", title=f"returns by cell ({found.n_cells})")
     steps = (*STEPS_M, np.inf)
-    names = [*(f"{step:g}" for step in STEPS_M), "more"]
-    panels = (("simulated to real [cm]", found.reverse), ("hits found [%]", found.hits))
-    for axes, (label, worlds) in zip(curves, panels, strict=True):
-        for judged, said, style in zip(worlds, ("whole", "in cells"), ("ko-", "C3s--"), strict=True):
-            means = [100 * _mean(judged.value[judged.border_m == step]) for step in steps]
-            axes.plot(range(len(steps)), means, style, label=said, markersize=4)
-        axes.set_xticks(range(len(steps)), names)
+    labels = ("simulated to real, in cells less whole [cm]", "hits found, in cells less whole [%]")
+    for axes, label, worlds in zip(panels, labels, (found.reverse, found.hits), strict=True):
+        for place, step in enumerate(steps):
+            before, after = (judged.select(judged.border_m == step) for judged in worlds)
+            low, high = (100 * value for value in difference(before, after, seed))
+            axes.plot([place, place], [low, high], "C3-")
+            axes.plot(place, 100 * (_mean(after.value) - _mean(before.value)), "C3s", markersize=4)
+        axes.axhline(0, color="k", linewidth=0.8)
+        axes.set_xticks(range(len(steps)), [*(f"{step:g}" for step in STEPS_M), "more"])
         axes.set(xlabel="border of a cell within [m]", ylabel=label)
         axes.grid(alpha=0.3)
-        axes.legend(frameon=False)
     save_figure(figure, path)
 
 
