@@ -226,6 +226,7 @@ class Workers(Engine):
             memory_limit="auto" if memory is None else memory,
             dashboard_address="127.0.0.1:0",  # a free port: several jobs may run side by side
             silence_logs=logging.CRITICAL,
+            preload=["hedgerow.parallel.worker_start"],
             env={
                 "HEDGEROW_THREADS": str(threads),
                 "OMP_NUM_THREADS": str(threads),
