@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+from typing import Any
 from weakref import WeakSet
 
 import numpy as np
@@ -202,6 +203,9 @@ def test_nothing_is_read_ahead_if_not_even_one_sweep_fits_or_there_is_no_reach(s
     assert tiled.memory == 0 and by == []
     with pytest.raises(InputError, match="origin_m"):
         tiled.expect([1.0, 2.0], REACH_M)
+    far: Any = "far"
+    with pytest.raises(InputError, match="reach_m"):
+        tiled.expect([[0.0, 0.0, 1.0]], far)
 
 
 # faults and ends

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.base import arrays
-from hedgerow.base.arguments import as_whole
+from hedgerow.base.arguments import as_whole, require_kind
 from hedgerow.base.box import Box
 from hedgerow.errors import InputError
 from hedgerow.log import Beams
@@ -105,6 +105,7 @@ class TiledWorld(ElementWorld):
             InputError: an argument is no such numbers.
         """
         origins = arrays.as_floats("origin_m", origin_m, ("K", 3))
+        require_kind("reach_m", reach_m, (int, float, np.integer, np.floating), "metres")
         if self._ahead is None or len(origins) == 0 or not np.isfinite(reach_m):
             return
         coming = self._coming(origins, reach_m)
