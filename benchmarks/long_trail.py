@@ -156,7 +156,8 @@ def main():
         print(f"{'':32} {n_beams / took_s / 1e6:8.2f} M beams/s")
     if given.models:
         again = ["--sensor", SENSOR, "--trajectory", given.folder / "drive.tum", "--sweeps", min(sweeps, 100)]
-        hr.write_trajectory(open_scene(path).build(wavelength_nm=905.0).trajectories["drive"], given.folder / "drive.tum")
+        way = open_scene(path).build(wavelength_nm=905.0).trajectories["drive"]
+        hr.write_trajectory(way, given.folder / "drive.tum")
         for memory in ([], ["--memory", "200M"]):
             title = f"fire {given.models[0]} {' '.join(memory)}"
             timed(title, "fire", world, *again, "-o", given.folder / "again", *memory, *workers)

@@ -97,7 +97,7 @@ def requests():
     """Give a list that fills with the methods that moto's servers are asked: HEAD, GET, PUT and so on."""
     asked: list[str] = []
     handler = logging.Handler()
-    handler.emit = lambda record: asked.append(re.search("(HEAD|GET|PUT|POST|DELETE) /", record.getMessage())[1])
+    handler.emit = lambda record: asked.extend(re.findall("(HEAD|GET|PUT|POST|DELETE) /", record.getMessage())[:1])
     logger = logging.getLogger("werkzeug")
     level = logger.level
     logger.setLevel(logging.INFO)

@@ -11,12 +11,13 @@ from sensor and trajectory alone. Workers build the scene, or load the world, on
 
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.base.atomic import atomic_folder
+from hedgerow.base.places import as_place
 from hedgerow.errors import FileError
 from hedgerow.frames import Trajectory
 from hedgerow.inputs import Place, open_place
@@ -83,6 +84,13 @@ class Drive:
         """The trajectory, or its name in the scene."""
         return self.place.choose_trajectory(self.trajectory, self.pose_rate_hz)
 
+    def changed(self, *, beam: BeamSettings | None, sway: PoseErrors | None) -> "Drive":
+        """Return it with another beam and sway; what was read of files is not read again."""
+        other = replace(self, beam=beam, sway=sway)
+        for name in ("place", "lidar", "chosen"):
+            other.__dict__[name] = getattr(self, name)
+        return other
+
     def __getstate__(self) -> dict[str, Any]:
         """Travel as plain values, without what was opened."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
@@ -120,7 +128,7 @@ class Drive:
 
 def stamp_of(path: str | Path) -> str:
     """Return what tells a file, or a world's folder, from later ones under the same path; empty for a name."""
-    given = Path(path)
+    given = as_place(path)
     file = given / "world.toml" if given.is_dir() else given
     try:
         found = file.stat()

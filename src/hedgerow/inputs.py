@@ -128,7 +128,7 @@ class Place:
     @property
     def name(self) -> str:
         """Short name."""
-        return Path(self.given).stem if self.plan is None else self.plan.name
+        return as_place(self.given).stem if self.plan is None else self.plan.name
 
     def sensor(self, name: str | None, rate_hz: float | None = None) -> Sensor:
         """Return the sensor that was named, or else the scene's own.

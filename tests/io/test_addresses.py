@@ -15,6 +15,7 @@ from small_logs import make_log
 from hedgerow import FileError, InputError, inputs, open_log, read_log, write_log
 from hedgerow.base import stores
 from hedgerow.base.places import Address, as_place, is_address
+from hedgerow.io.parquet.reader import LogFile
 from hedgerow.io.parquet.writer import LogWriter
 
 CLOSED = "http://127.0.0.1:1"  # nothing listens there
@@ -50,6 +51,7 @@ def refused(work, *parts):
 def test_the_text_of_an_address_has_no_keys():
     given = f"s3://{KEY}:{SECRET}@{BUCKET}/a/drive.parquet?region=eu-north-1&sas={SECRET}"
     place = as_place(given)
+    assert isinstance(place, Address)
     assert str(place) == f"s3://{BUCKET}/a/drive.parquet?region=eu-north-1"
     for text in (repr(place), str(place / "x"), str(place.parent), repr(place.store), repr(pickle.dumps(place))):
         assert SECRET not in text
@@ -165,10 +167,10 @@ def test_a_folder_log_is_sent_part_by_part_and_a_shorter_one_replaces_it(url):
     assert [name for name in objects(url) if name.startswith("parts/")] == [
         f"parts/drive.log/part-{number:05d}.parquet" for number in range(5)
     ]
-    assert open_log(where).n_parts == 5
+    assert LogFile(where).n_parts == 5
     assert read_log(where).equal(make_log(10))
     write_parts(where, 4)
-    assert open_log(where).n_parts == 2
+    assert LogFile(where).n_parts == 2
     assert read_log(where).equal(make_log(4))
 
 
@@ -280,12 +282,12 @@ def test_a_connection_that_is_lost_while_writing_is_one_sentence():
 
 def test_the_length_of_a_stored_log_is_known_without_reading_it(url):
     write_log(make_log(12), address(url, "length.parquet"))
-    file = open_log(address(url, "length.parquet"))
+    file = LogFile(address(url, "length.parquet"))
     assert len(file) == 12
     assert file.size_bytes == len(as_place(address(url, "length.parquet")).read_bytes())
     stamp = file.stamp
     write_log(make_log(10), address(url, "length.parquet"))
-    assert open_log(address(url, "length.parquet")).stamp != stamp
+    assert LogFile(address(url, "length.parquet")).stamp != stamp
     assert np.array_equal(file.map_origin_m, np.zeros(3))
 
 

@@ -168,7 +168,7 @@ def test_a_folder_of_other_things_is_not_replaced(url):
 def test_a_missing_tile_and_a_changed_one_are_told_as_on_the_disk(url):
     where = address(url, "tiles.world")
     site().save(where)
-    tile = min(name for name in stored_files(where) if name.startswith("gaussians/"))
+    tile = min(str(name) for name in stored_files(where) if str(name).startswith("gaussians/"))
     changed = address(url, f"tiles.world/{tile}")
     as_place(changed).write_bytes(b"PAR1")
     refused(lambda: load_world(where), tile, "checksum differs")

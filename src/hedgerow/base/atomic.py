@@ -17,6 +17,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from hedgerow.base.interrupt import delay_interrupt
+from hedgerow.base.places import is_address, require_reachable
 from hedgerow.errors import FileError
 
 if os.name == "posix":
@@ -167,7 +168,10 @@ def _remove_dead(work: Path) -> None:
 
 def require_folder(path: str | Path) -> None:
     """Raise FileError unless the folder that a file or folder is to be written to exists; for long work before it."""
-    _target(path)
+    if is_address(path):
+        require_reachable(path)
+    else:
+        _target(path)
 
 
 def _target(path: str | Path) -> Path:
@@ -224,6 +228,9 @@ def require_place(path: str | Path, *, folder: bool = False) -> None:
     Raises:
         FileError: the folder above it does not exist, something else is in the way, or the system refuses to write.
     """
+    if is_address(path):
+        require_reachable(path)
+        return
     target = _target(path) if folder else _file_target(path)
     if folder and target.is_file():
         raise FileError(f"{path}: is a file; give the name of a folder")

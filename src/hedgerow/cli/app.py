@@ -12,6 +12,7 @@ from rich.console import Console
 
 from hedgerow import __version__
 from hedgerow.base.interrupt import Ended, end_like_interrupt
+from hedgerow.base.places import as_place, is_address
 from hedgerow.errors import HedgerowError, HedgerowWarning, one_line
 
 if TYPE_CHECKING:
@@ -53,7 +54,9 @@ def main() -> None:
     warnings.showwarning = _show_warning
     end_like_interrupt()
     try:
-        app(exit_on_error=False, print_error=False)
+        # An address may carry keys, which nothing here may print: they are kept, and the verbs see it without them.
+        words = [str(as_place(word)) if is_address(word) else word for word in sys.argv[1:]]
+        app(words, exit_on_error=False, print_error=False)
     except CycloptsError as error:
         _fail(str(error), "hedgerow --help shows how it is called")
     except HedgerowError as error:

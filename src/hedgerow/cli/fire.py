@@ -2,7 +2,6 @@
 """hedgerow fire: drives a sensor through a scene or a learned world, sweep by sweep, into a log or live."""
 
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -141,7 +140,7 @@ def fire(
     )
     place, lidar = drive.place, drive.lidar
     _require_response(drive)
-    drive = replace(drive, beam=pulses.beam_settings_for(place, lidar), sway=_sway(sway_deg, lidar, seed))
+    drive = drive.changed(beam=pulses.beam_settings_for(place, lidar), sway=_sway(sway_deg, lidar, seed))
     _require_memory(drive)
     with step_bar() as progress:
         simulation, summary = drive.open(progress, loop=loop)
@@ -238,7 +237,9 @@ def _require_output(
 
 def _in_parts(output: Path, write_as: str | None) -> bool:
     """Tell whether the log is a folder of Parquet parts."""
-    return output.suffix == "" and write_as in (None, "parquet")
+    from hedgerow.base.places import is_address
+
+    return output.suffix == "" and write_as in (None, "parquet") and not is_address(output)
 
 
 def _reach_m(log: "Log") -> float:

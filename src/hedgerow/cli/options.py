@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from hedgerow.base.places import as_place
 from hedgerow.cli.app import out
 
 if TYPE_CHECKING:
@@ -317,7 +318,8 @@ def open_compared(real: Path, simulated: list[Path]) -> "tuple[LogSource, dict[s
 
 def short_name(path: Path, paths: list[Path]) -> str:
     """Return the stem of a path if that tells the simulations apart, else the whole path."""
-    return path.stem if [each.stem for each in paths].count(path.stem) == 1 else str(path)
+    stem = as_place(path).stem
+    return stem if [as_place(each).stem for each in paths].count(stem) == 1 else str(as_place(path))
 
 
 def write_scores(path: Path | None, scores: "Comparison") -> None:

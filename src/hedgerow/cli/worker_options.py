@@ -72,6 +72,14 @@ class WorkerOptions:
         return None if self.worker_memory is None else parse_bytes("--worker-memory", self.worker_memory)
 
 
+def _parts_folder(output: Path) -> Path:
+    """Return where finished parts are kept: beside the output, or, if that is an address, here."""
+    from hedgerow.base.places import as_place, is_address
+
+    name = f"{as_place(output).name}.parts"
+    return Path(name) if is_address(output) else output.parent / name
+
+
 @contextmanager
 def open_engine(output: Path | None, options: WorkerOptions) -> Generator["Engine"]:
     """Give what works on the parts of a job. Finished parts are kept beside the output until the job is done.
@@ -87,7 +95,7 @@ def open_engine(output: Path | None, options: WorkerOptions) -> Generator["Engin
     from hedgerow.parallel import InProcess, Results
 
     memory = options.memory()
-    results = None if output is None else Results(output.parent / f"{output.name}.parts")
+    results = None if output is None else Results(_parts_folder(output))
     if options.is_spread:
         from hedgerow.parallel.dask_engine import Workers
 

@@ -14,6 +14,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.base.places import as_place
 from hedgerow.errors import FileError, one_line
 from hedgerow.io import TRAJECTORY_FORMATS, open_log, read_trajectory
 from hedgerow.io.formats import format_of, suffixes
@@ -37,7 +38,7 @@ def describe(path: str | Path) -> dict[str, str]:
     Raises:
         FileError: missing, damaged, or of an unknown kind.
     """
-    path = Path(path)
+    path = as_place(path)
     if not path.exists():
         raise FileError(f"{path}: no such file or folder")
     suffix = path.suffix.lower()

@@ -11,7 +11,8 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.base.arguments import as_path, require_kind
+from hedgerow.base.arguments import require_kind
+from hedgerow.base.places import Address, as_place
 from hedgerow.errors import FileError, MissingPackage, shown
 
 if TYPE_CHECKING:
@@ -186,7 +187,7 @@ def format_of(path: str | Path, name: str | None = None, *, reading: bool) -> Fo
     Raises:
         FileError: it is missing, its format unknown, or not one that can be read or written.
     """
-    path = as_path("path", path)
+    path = as_place(path)
     if reading and not path.exists():
         raise FileError(f"{path}: no such file or folder")
     if name is not None:
@@ -198,6 +199,9 @@ def format_of(path: str | Path, name: str | None = None, *, reading: bool) -> Fo
         found = _of_folder(path) if reading and path.is_dir() else _of_suffix(path, reading)
         if reading and path.is_file():
             _require_magic(path, found)
+    if isinstance(path, Address) and found.name != "parquet":
+        done = "read from" if reading else "written to"
+        raise FileError(f"{path}: only Parquet logs are {done} an address; copy it, or use hedgerow convert")
     if not (found.reads if reading else found.writes):
         done = "read" if reading else "written"
         raise FileError(f"{path}: {found.name} cannot be {done}; use {_able(reading)}")

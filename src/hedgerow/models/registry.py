@@ -15,6 +15,7 @@ from pydantic import BaseModel
 
 from hedgerow.base.arguments import require_kind
 from hedgerow.base.parameters import Parameters
+from hedgerow.base.places import Address, as_place
 from hedgerow.base.progress import ProgressSteps, StepProgress
 from hedgerow.errors import InputError, shown
 from hedgerow.log import Log
@@ -167,6 +168,6 @@ def learn(
 
 def _name_of(source: object) -> str:
     if isinstance(source, str | Path):
-        return Path(source).name
+        return as_place(source).name
     path: object = getattr(source, "path", "")
-    return Path(path).name if isinstance(path, str | Path) else ""
+    return as_place(path).name if isinstance(path, str | Path | Address) else ""

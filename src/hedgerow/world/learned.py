@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow.base import arrays
 from hedgerow.base.arguments import as_number, as_positive, as_whole, require_each, require_kind
 from hedgerow.base.box import Box
+from hedgerow.base.places import as_place, is_address
 from hedgerow.base.progress import Progress
 from hedgerow.errors import InputError
 from hedgerow.log import MISSING, Beams, Log, Returns, require_limits
@@ -314,7 +315,7 @@ class LearnedWorld(ElementWorld):
         from hedgerow.world.store.files import save_world
 
         save_world(path, self.header, self.tables, self.size(), self.assets)
-        self.path = str(path)
+        self.path = str(as_place(path)) if is_address(path) else str(path)
 
     @property
     def box(self) -> Box | None:
