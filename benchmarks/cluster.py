@@ -14,6 +14,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 os.environ["HEDGEROW_THREADS"] = "1"
 
@@ -71,11 +72,16 @@ def ground():
 
 def run(n_workers, n_parts, work, merge_s):
     """Return the seconds that a job takes."""
+    settings: Any = {
+        "threads_per_worker": 1,
+        "processes": False,
+        "dashboard_address": "127.0.0.1:0",
+        "silence_logs": 50,
+    }
+    cluster: Any = LocalCluster(n_workers=n_workers, **settings)
     with (
+        cluster,
         tempfile.TemporaryDirectory() as folder,
-        LocalCluster(
-            n_workers=n_workers, threads_per_worker=1, processes=False, dashboard_address=None, silence_logs=50
-        ) as cluster,
         Workers(scheduler=cluster.scheduler_address, folder=Path(folder)) as engine,
     ):
         start = time.perf_counter()

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 import hedgerow as hr
+from hedgerow.io.parquet.reader import LogFile
 from hedgerow.scenes.site import open_scene
 
 SENSOR = "hdl-32e"
@@ -149,12 +150,13 @@ def main():
     log = given.folder / "drive"
     if not log.exists():
         timed("fire the scene", "fire", path, "--sweeps", sweeps, "-o", log, *workers)
-    n_beams = hr.open_log(log).n_beams
+    n_beams = LogFile(log).n_beams
     for model in given.models:
         world = given.folder / f"{model}.world"
         took_s = timed(f"learn {model}", "learn", log, "-o", world, "--model", model, *workers)
         print(f"{'':32} {n_beams / took_s / 1e6:8.2f} M beams/s")
     if given.models:
+        world = given.folder / f"{given.models[0]}.world"
         again = ["--sensor", SENSOR, "--trajectory", given.folder / "drive.tum", "--sweeps", min(sweeps, 100)]
         way = open_scene(path).build(wavelength_nm=905.0).trajectories["drive"]
         hr.write_trajectory(way, given.folder / "drive.tum")

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -75,7 +76,7 @@ def drive(name, path, max_bytes, length_m, speed_mps):
         start, start_cpu = time.perf_counter(), time.process_time()
         n_hits = sum(int(simulation.sweep(number).returns.hit.sum()) for number in range(first, first + each))
         took_s = time.perf_counter() - start
-        most = most if whole else max(most, world.memory)
+        most = max(most, world.memory) if isinstance(world, TiledWorld) else most
         print(took_s, n_hits, most, peak_mb(), time.process_time() - start_cpu, flush=True)
 
 
@@ -94,7 +95,7 @@ class Contender:
         self.name = name
         words = [sys.executable, __file__, "--drive", name, "--folder", path, "--bytes", str(max_bytes)]
         words += ["--length", str(given.length), "--speed", str(given.speed)]
-        self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process: Any = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.opened_s, self.first_s = self._answer()
 
     def fire(self, stretch):
