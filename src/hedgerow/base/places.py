@@ -23,7 +23,6 @@ from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from hedgerow.base.arguments import as_path
 from hedgerow.base.stores import OBJECT_SCHEMES, Store, open_store, parse_address, store_error, told_fault
 from hedgerow.errors import FileError, HedgerowError
 
@@ -293,6 +292,8 @@ def as_place(path: object, name: str = "path") -> Path:
     if isinstance(path, Address):
         return cast("Path", path)
     if not is_address(path) or "\0" in str(path):
+        from hedgerow.base.arguments import as_path  # it loads numpy, and --help comes by here
+
         return as_path(name, path)
     if str(path).lower().startswith("file:"):
         return Path(re.sub(r"^[A-Za-z]+:/+", "/", str(path)))
