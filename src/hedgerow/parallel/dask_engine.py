@@ -28,8 +28,6 @@ from hedgerow.parallel.results import Results, digest_of
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 _T = TypeVar("_T")
-_AHEAD = 3
-"""Tasks handed out per worker beyond the one it works on: enough that no worker waits, few enough to stop soon."""
 _MOST_WAITING = 10_000
 _LOST_WORKERS = 2
 """How often a part may end its worker and be given to another one."""
@@ -145,7 +143,7 @@ class Workers(Engine):
     def _hand_out(self, job: "_Job") -> None:
         """Hand out parts until every worker has a few; those whose results are there count as done."""
         assert self.results is not None
-        most = (1 + _AHEAD) * self.n_workers
+        most = self.n_workers  # one each: of parts that wait with a worker that dies, Dask blames all
         # Results that wait for an earlier part are on the disk: they may be many, but not without end.
         while len(job.running) < most and len(job.order) < _MOST_WAITING:
             part = next(job.parts, None)

@@ -4,6 +4,7 @@
 Only the last few are kept: the stages of a job come one after the other, and each needs one or two.
 """
 
+import atexit
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
@@ -25,6 +26,7 @@ def keep(what: str, key: str, make: Callable[[], _T]) -> _T:
     return cast("_T", _kept[place])
 
 
+@atexit.register
 def forget() -> None:
-    """Drop everything that is kept."""
+    """Drop everything that is kept; at the end of the program, too, while the core can still let go of its scenes."""
     _kept.clear()
