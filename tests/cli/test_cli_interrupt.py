@@ -101,7 +101,7 @@ def test_fire_leaves_nothing_behind_and_keeps_what_was_there(tmp_path):
     assert (tmp_path / "out.parquet").read_bytes() == b"old"
 
 
-def test_learn_leaves_nothing_behind(tmp_path, long_log):
+def test_learn_leaves_nothing_behind_but_finished_parts_that_it_names(tmp_path, long_log):
     command = [sys.executable, "-c", "from hedgerow.cli import main; main()", "learn", str(long_log), "-o", "x.world"]
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     time.sleep(2.5)  # it writes at the very end; by now it learns
