@@ -67,7 +67,7 @@ class Drive:
     memory_bytes: int | None = None
     """Memory for the tiles of a learned world. Default: all of it is loaded."""
     stamp: str = ""
-    """Tells scene file or world from later ones under the same path."""
+    """Tells the files that are named here from later ones under the same paths."""
 
     @cached_property
     def place(self) -> Place:
@@ -126,14 +126,21 @@ class Drive:
         return simulation, summary
 
 
-def stamp_of(path: str | Path) -> str:
-    """Return what tells a file, or a world's folder, from later ones under the same path; empty for a name."""
-    given = as_place(path)
-    file = given / "world.toml" if given.is_dir() else given
+def absolute(given: str | Path) -> str:
+    """Name a file so that every worker finds it; names of scenes, sensors and trajectories stay as they are."""
+    return str(Path(given).absolute()) if Path(given).exists() else str(given)
+
+
+def stamp_of(*paths: str | Path | None) -> str:
+    """Return what tells files, or the folders of worlds, from later ones under the same paths; a dash for a name."""
+    return " ".join("-" if path is None else _stamp(as_place(path)) for path in paths)
+
+
+def _stamp(place: Path) -> str:
     try:
-        found = file.stat()
+        found = (place / "world.toml" if place.is_dir() else place).stat()
     except OSError:
-        return ""
+        return "-"
     return f"{found.st_size:x}.{found.st_mtime_ns:x}"
 
 

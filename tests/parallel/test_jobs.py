@@ -5,7 +5,7 @@ import pytest
 from cli_runner import assert_refused, run
 
 import hedgerow as hr
-from hedgerow.drives import Drive, cut_drive, record_in_parts
+from hedgerow.drives import Drive, cut_drive, record_in_parts, stamp_of
 from hedgerow.metrics import compare
 from hedgerow.metrics.in_parts import compare_in_parts
 from hedgerow.parallel import InProcess, Results, log_parts
@@ -87,3 +87,13 @@ def test_options_of_workers_that_do_not_go_together_are_refused(tmp_path):
     assert_refused(run("fire", "shrub", "-o", "x", "--memory", "lots", cwd=tmp_path), "memory", "such as 500M or 2G")
     assert_refused(run("fire", "shrub", "-o", "x", "--memory", "2G", cwd=tmp_path), "memory", "only for learned worlds")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_file_that_changed_since_has_another_stamp(tmp_path):
+    scene, way = tmp_path / "own.toml", tmp_path / "way.tum"
+    for path in (scene, way):
+        path.write_text("a")
+    before = stamp_of(scene, "vlp-16", way, None)
+    assert stamp_of(scene, "vlp-16", way, None) == before
+    way.write_text("longer")
+    assert stamp_of(scene, "vlp-16", way, None) != before

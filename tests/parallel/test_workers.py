@@ -173,11 +173,20 @@ def test_a_scheduler_that_does_not_answer_is_one_sentence(tmp_path, monkeypatch)
         Workers(scheduler="tcp://127.0.0.1:9", folder=tmp_path)
 
 
-def test_a_result_that_would_run_code_is_not_read(tmp_path):
-    results = Results(tmp_path)
-    (tmp_path / "part-x").write_bytes(b"cos\nsystem\n(S'touch hacked'\ntR.")
-    with pytest.raises(FileError, match="a finished part is damaged; delete"):
-        results.get("part-x")
+@pytest.mark.parametrize(
+    "call",
+    [
+        b"cos\nsystem\n",
+        b"cnumpy.testing._private.utils\nrunstring\n",
+        b"\x80\x04\x8c\x19hedgerow.parallel.results\x8c\x0dshutil.rmtree\x93",  # through a module of our own
+        b"chedgerow.parallel.kept\nkeep\n",  # a function, not a class
+    ],
+)
+def test_a_result_that_would_call_a_function_is_not_read(tmp_path, call):
+    (tmp_path / "part-x").write_bytes(call + b"(S'nothing'\ntR.")
+    with pytest.raises(FileError, match="a finished part is damaged; delete") as told:
+        Results(tmp_path).get("part-x")
+    assert "is not a class that results have" in str(told.value.__cause__)
 
 
 def test_a_log_that_changed_since_it_was_cut_is_refused(drive, tmp_path):

@@ -108,7 +108,7 @@ def fire(
         all of it is loaded
     """
     from hedgerow.base.progress import step_bar
-    from hedgerow.drives import Drive, stamp_of
+    from hedgerow.drives import Drive, absolute, stamp_of
     from hedgerow.view.sweep import draw_sweep
 
     # Before the scene is built, which can take minutes: all that can be refused without it.
@@ -120,12 +120,12 @@ def fire(
     if live:
         address.require_free()
     drive = Drive(
-        _absolute(scene),
+        absolute(scene),
         tuple(sorted(changes.items())),
         scene_seed,
-        sensor if sensor is None else _absolute(sensor),
+        sensor if sensor is None else absolute(sensor),
         rate_hz,
-        trajectory if trajectory is None else _absolute(trajectory),
+        trajectory if trajectory is None else absolute(trajectory),
         pose_rate_hz,
         sweeps,
         start_s,
@@ -136,12 +136,11 @@ def fire(
         response=None if response is None else str(response.absolute()),
         anyway=anyway,
         memory_bytes=None if memory is None else parse_bytes("--memory", memory),
-        stamp=stamp_of(scene),
+        stamp=stamp_of(scene, sensor, trajectory, response),
     )
     place, lidar = drive.place, drive.lidar
-    _require_response(drive)
+    _require_files(drive)
     drive = drive.changed(beam=pulses.beam_settings_for(place, lidar), sway=_sway(sway_deg, lidar, seed))
-    _require_memory(drive)
     with step_bar() as progress:
         simulation, summary = drive.open(progress, loop=loop)
     out.print(summary)
@@ -183,22 +182,14 @@ def _split(settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     return {name: value for name, value in settings.items() if name not in writing}, writing
 
 
-def _absolute(given: str) -> str:
-    """Name a file so that every worker finds it; names of the catalogue stay as they are."""
-    return str(Path(given).absolute()) if Path(given).exists() else given
-
-
-def _require_response(drive: "Drive") -> None:
+def _require_files(drive: "Drive") -> None:
+    """Read trajectory and vegetation response, which refuses them if they are wrong; and check the memory."""
+    from hedgerow.errors import InputError
     from hedgerow.pulse.vegetation import VegetationSettings
 
+    _ = drive.chosen
     if drive.response is not None:
         VegetationSettings.load(drive.response)
-    _ = drive.chosen
-
-
-def _require_memory(drive: "Drive") -> None:
-    from hedgerow.errors import InputError
-
     if drive.memory_bytes is not None and drive.place.plan is not None:
         raise InputError("--memory", f"only for learned worlds, and {drive.scene} is a scene")
 

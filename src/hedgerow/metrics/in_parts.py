@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.base.progress import Progress
-from hedgerow.drives import stamp_of
+from hedgerow.drives import absolute, stamp_of
 from hedgerow.errors import InputError
 from hedgerow.inputs import open_simulated
 from hedgerow.io.source import LogSource
@@ -51,12 +51,13 @@ def compare_in_parts(
         InputError, FileError: as `compare`; or a log is of a format that workers cannot read in parts.
     """
     checked = CompareSettings.parse(settings, "compare")
-    paths = tuple((name, _absolute(path), stamp_of(path)) for name, path in simulated.items())
+    paths = tuple((name, absolute(path), stamp_of(path)) for name, path in simulated.items())
     work = _ComparePart(paths, seed, checked)
     total = ComparisonSums(checked, simulated)
     sizes: dict[str, dict[str, float]] = {}
-    for sums, sizes in map_log(cut_log(real, engine), work, progress):  # noqa: B007  # all parts say the same sizes
+    for sums, found in map_log(cut_log(real, engine), work, progress):
         total.merge(sums)
+        sizes = found  # the same in all parts
     return score(total, sizes)
 
 
@@ -79,11 +80,6 @@ class _ComparePart:
         }
         sums = accumulate(log, sources, self.settings, self.seed)
         return sums, {name: size_of(each) for name, each in sources.items()}
-
-
-def _absolute(given: str | Path) -> str:
-    """Name a file so that every worker finds it; names of scenes stay as they are."""
-    return str(Path(given).absolute()) if Path(given).exists() else str(given)
 
 
 def _same_sweeps(name: str, source: LogSource, part: LogPart) -> Simulated:

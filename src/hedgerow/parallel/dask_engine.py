@@ -141,7 +141,7 @@ class Workers(Engine):
         self._close()
 
     def _hand_out(self, job: "_Job") -> None:
-        """Hand out parts until every worker has a few; those whose results are there count as done."""
+        """Hand out parts until every worker has one; those whose results are there count as done."""
         assert self.results is not None
         most = self.n_workers  # one each: of parts that wait with a worker that dies, Dask blames all
         # Results that wait for an earlier part are on the disk: they may be many, but not without end.

@@ -5,8 +5,8 @@ A result is named by a digest of the work, of the part and of this version of He
 the same names and finds what is there; one with other settings, or on another log, asks for other names. Files appear
 under their names when they are complete, whoever writes them, so nothing half written is ever found.
 
-Results are pickled. Only classes of Hedgerow and NumPy, and plain values, are read back, so a file that somebody else
-put there cannot run code of its own.
+Results are pickled. Only classes of Hedgerow, arrays and plain values are read back: a file that somebody else put
+there can name no other function.
 """
 
 import hashlib
@@ -24,6 +24,12 @@ from hedgerow.errors import FileError
 
 _PLAIN = frozenset({"set", "frozenset", "complex", "slice", "range", "bytearray"})
 _COLLECTIONS = frozenset({"OrderedDict", "defaultdict", "deque"})
+_PATHS = frozenset({"Path", "PosixPath", "WindowsPath", "PurePosixPath", "PureWindowsPath"})
+_NUMPY = frozenset(
+    {("numpy", "ndarray"), ("numpy", "dtype")}
+    | {(f"numpy.{core}.multiarray", name) for core in ("_core", "core") for name in ("_reconstruct", "scalar")}
+    | {(f"numpy.{core}.numeric", "_frombuffer") for core in ("_core", "core")}
+)
 
 
 def digest_of(*texts: str | bytes) -> str:
@@ -106,11 +112,17 @@ class Results:
 
 
 class _Unpickler(pickle.Unpickler):
+    """Finds classes of Hedgerow and what arrays and plain values are made with; no other function can be called."""
+
     def find_class(self, module: str, name: str) -> Any:  # called by pickle alone
-        root = module.partition(".")[0]
-        plain = module == "builtins" and name in _PLAIN
-        if root in ("hedgerow", "numpy") or plain or (module == "collections" and name in _COLLECTIONS):
+        known = (module, name) in _NUMPY or (module == "builtins" and name in _PLAIN)
+        known |= module == "collections" and name in _COLLECTIONS
+        known |= module in ("pathlib", "pathlib._local") and name in _PATHS
+        if known:
             return super().find_class(module, name)
-        if module in ("pathlib", "pathlib._local") and name.endswith("Path"):
-            return super().find_class(module, name)
+        # A name with dots would lead through a module of ours to whatever that imports.
+        if module.partition(".")[0] == "hedgerow" and "." not in name:
+            found = super().find_class(module, name)
+            if isinstance(found, type) and found.__module__ == module:
+                return found
         raise pickle.UnpicklingError(f"{module}.{name} is not a class that results have")
