@@ -273,3 +273,71 @@ def test_a_scheduler_that_is_killed_ends_the_job_in_a_sentence_and_nothing_finis
         assert list(engine.map(Slow(), range(40), again.append)) == list(range(40))
     assert len(again) == 40 and len(list((tmp_path / "parts").glob("part-*"))) == 40
     assert time.monotonic() - started < 60
+
+
+@dataclass(frozen=True)
+class Large:
+    """A result of a megabyte; leaves a file for every time that it was asked for."""
+
+    folder: str
+
+    def __call__(self, number):
+        (Path(self.folder) / f"{number}-{time.time_ns()}").touch()
+        return np.full(1_000_000, number, dtype=np.uint8)
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of four megabytes, and what makes it larger."""
+    place = tmp_path / "disk"
+    place.mkdir()
+
+    def mount(*options):
+        return subprocess.run(["mount", *options, "-t", "tmpfs", "tmpfs", str(place)], capture_output=True).returncode
+
+    if mount("-o", "size=4m"):
+        pytest.skip("file systems cannot be mounted here")
+    yield place, lambda: mount("-o", "remount,size=64m")
+    subprocess.run(["umount", str(place)], check=True)
+
+
+def test_a_full_disk_ends_the_job_in_a_sentence_and_with_room_it_goes_on(small_disk, tmp_path):
+    disk, enlarge = small_disk
+    asked = tmp_path / "asked"
+    asked.mkdir()
+    with Workers(2, disk / "parts") as engine:
+        with pytest.raises(FileError, match=r"parts: a finished part cannot be kept \(No space left on device\)"):
+            list(engine.map(Large(str(asked)), range(12)))
+        kept = {path.name for path in (disk / "parts").iterdir()}
+        assert 1 <= len(kept) < 12 and all(name.startswith("part-") for name in kept)  # nothing half written
+        n_before = len(list(asked.iterdir()))
+        assert enlarge() == 0
+        found = list(engine.map(Large(str(asked)), range(12)))
+    assert [int(each[0]) for each in found] == list(range(12))
+    assert len(list(asked.iterdir())) == n_before + 12 - len(kept)  # what was finished was not asked for again
+
+
+def test_a_damaged_part_of_a_log_is_named_and_the_rest_is_kept(workers, drive, tmp_path, monkeypatch):
+    monkeypatch.setattr(log_parts, "BEAMS_PER_PART", 3000)  # a sweep each
+    path, good = tmp_path / "drive.parquet", drive.read_bytes()
+    path.write_bytes(good)
+    stamp = path.stat().st_mtime_ns
+    sixth = _row_group_start(path, 5)
+    path.write_bytes(good[:sixth] + bytes(200) + good[sixth + 200 :])
+    os.utime(path, ns=(stamp, stamp))
+    with pytest.raises(FileError, match=r"drive\.parquet: .*damaged"):
+        hr.learn(path, "voxel", side_m=0.5, engine=workers)
+    path.write_bytes(good)
+    os.utime(path, ns=(stamp, stamp))
+    alone = saved_bytes(hr.learn(drive, "voxel", side_m=0.5), tmp_path / "alone.world")
+    mended = saved_bytes(hr.learn(path, "voxel", side_m=0.5, engine=workers), tmp_path / "mended.world")
+    assert mended == alone
+
+
+def _row_group_start(path, number):
+    import pyarrow.parquet as pq
+
+    return min(
+        chunk.dictionary_page_offset or chunk.data_page_offset
+        for chunk in (pq.read_metadata(path).row_group(number).column(k) for k in range(3))
+    )

@@ -21,6 +21,8 @@ tune = App(
     help="Train what tells surface from volume on a labelled log, or tune a model by its scores on a training log.",
 )
 app.command(tune)
+_MOST_TUNING_BEAMS = 5_000_000
+"""Of a longer log the classifier takes sweeps spread over it: more points of the same site teach it nothing."""
 
 
 @tune.command
@@ -40,7 +42,7 @@ def classifier(
     Parameters
     ----------
     log
-        a Parquet log with labels; returns labelled 0 are left out
+        a log with labels; returns labelled 0 are left out, and of a long log sweeps spread over it are taken
     output
         the TOML file to write
     volume_labels
@@ -50,13 +52,14 @@ def classifier(
     """
     import tomli_w
 
-    import hedgerow as hr
     from hedgerow.base.atomic import atomic_file
     from hedgerow.base.progress import progress_bar
+    from hedgerow.inputs import open_log
+    from hedgerow.io.source import read_spread
     from hedgerow.models.steps.classifier_training import score_classifier, tune_classifier
 
     labels = volume_labels or [70]
-    recording = hr.read_log(log)
+    recording = read_spread(open_log(log, "tune classifier"), _MOST_TUNING_BEAMS)
     with progress_bar("tuning", generations) as progress:
         found, _ = tune_classifier(recording, labels, seed=seed, max_rounds=generations, progress=progress)
     score = score_classifier(recording, labels, found)

@@ -222,6 +222,28 @@ class SweepSource(ABC):
         return self.sweeps[arrays.is_member(self.sweeps, sweeps)].tolist()
 
 
+def read_spread(source: LogSource, max_beams: int) -> Log:
+    """Read sweeps that are spread evenly over a log, as many as hold about so many beams; all of a smaller log.
+
+    The log may be larger than memory: no more than `max_beams` beams and one sweep are held.
+
+    Raises:
+        FileError: the file cannot be read.
+    """
+    held: list[Log] = []
+    every, n_beams = 1, 0
+    for number, (_, sweep) in enumerate(source.iter_sweeps()):
+        if number % every:
+            continue
+        held.append(sweep)
+        n_beams += len(sweep)
+        while n_beams > max_beams and len(held) > 1:
+            every *= 2
+            held = held[::2]
+            n_beams = sum(map(len, held))
+    return Log.concatenate(held) if held else source.read([])
+
+
 def require_same_settings(first: Log, log: Log) -> None:
     """Refuse a log that does not belong to the first one of a file.
 

@@ -4,6 +4,9 @@
 Expectation maximisation gives an element the moments of the points it explains. What it stops by being wide, and
 where it lies across the rays, is not in these moments; it is in the gradient.
 
+A step costs what its sweep can meet: elements out of its reach are neither built nor moved, so a drive of kilometres
+costs as much per sweep as one of a hundred metres.
+
 Equations: docs/models.md §14.
 """
 
@@ -12,6 +15,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.base.box import Box
+from hedgerow.log import Log
 from hedgerow.models.refined.rounds import MAX_STOP, MIN_STOP, floor_covariance
 from hedgerow.models.refined.score import N_PARAMETERS
 from hedgerow.world.elements import Gaussians
@@ -39,36 +44,68 @@ class Adam:
         self._square: NDArray[np.float64] = np.zeros((n_elements, N_PARAMETERS))
         self._steps: NDArray[np.int64] = np.zeros(n_elements, dtype=np.int64)
 
-    def step(self, gaussians: Gaussians, gradient: NDArray[np.float64], decay: float) -> Gaussians:
-        """Return the elements after one step down the gradient.
+    def step(
+        self, gaussians: Gaussians, elements: NDArray[np.intp], gradient: NDArray[np.float64], decay: float
+    ) -> None:
+        """Move elements one step down the gradient, in place.
 
         Args:
-            gaussians: the elements that the gradient belongs to.
-            gradient: (N, 10) as in `Gradient`.
+            gaussians: all elements.
+            elements: (M,) numbers of those that the gradient is of.
+            gradient: (M, 10) as in `Gradient`.
             decay: factor of the learning rates, falling from 1 to 0.
         """
-        rows = np.flatnonzero(gradient.any(axis=1))
+        seen = gradient.any(axis=1)
+        rows, slope = elements[seen], gradient[seen]
         if len(rows) == 0:
-            return gaussians
+            return
         self._steps[rows] += 1
-        mean = _MOMENTUM * self._mean[rows] + (1 - _MOMENTUM) * gradient[rows]
-        square = _SQUARE_MOMENTUM * self._square[rows] + (1 - _SQUARE_MOMENTUM) * gradient[rows] ** 2
+        mean = _MOMENTUM * self._mean[rows] + (1 - _MOMENTUM) * slope
+        square = _SQUARE_MOMENTUM * self._square[rows] + (1 - _SQUARE_MOMENTUM) * slope**2
         self._mean[rows], self._square[rows] = mean, square
         n = self._steps[rows, None]
         size = np.sqrt(square / (1 - _SQUARE_MOMENTUM**n)) + _MIN_GRADIENT
-        return _moved(gaussians, rows, -decay * self._rate * mean / (1 - _MOMENTUM**n) / size)
+        _move(gaussians, rows, -decay * self._rate * mean / (1 - _MOMENTUM**n) / size)
 
 
-def _moved(gaussians: Gaussians, rows: NDArray[np.intp], step: NDArray[np.float64]) -> Gaussians:
+def _move(gaussians: Gaussians, rows: NDArray[np.intp], step: NDArray[np.float64]) -> None:
     root = np.linalg.cholesky(gaussians.covariance_m2[rows])
     shape = step[:, _MATRIX].reshape(-1, 3, 3)
     # (1 + S/2)² is exp(S) to second order, and like it never takes a covariance out of its cone.
     half = root @ (np.eye(3) + shape / 2)
-    mean_m, covariance_m2, stop = gaussians.mean_m.copy(), gaussians.covariance_m2.copy(), gaussians.stop.copy()
-    mean_m[rows] += np.einsum("nij,nj->ni", root, step[:, :3])
-    covariance_m2[rows] = floor_covariance(half @ half.transpose(0, 2, 1), gaussians.min_sigma_m)
-    stop[rows] = np.clip(stop[rows] * np.exp(step[:, -1]), MIN_STOP, MAX_STOP)
-    return replace(gaussians, mean_m=mean_m, covariance_m2=covariance_m2, stop=stop)
+    gaussians.mean_m[rows] += np.einsum("nij,nj->ni", root, step[:, :3])
+    gaussians.covariance_m2[rows] = floor_covariance(half @ half.transpose(0, 2, 1), gaussians.min_sigma_m)
+    gaussians.stop[rows] = np.clip(gaussians.stop[rows] * np.exp(step[:, -1]), MIN_STOP, MAX_STOP)
+
+
+def movable(gaussians: Gaussians) -> Gaussians:
+    """Return a copy whose means, shapes and stops may be changed in place."""
+    return replace(
+        gaussians,
+        mean_m=gaussians.mean_m.copy(),
+        covariance_m2=gaussians.covariance_m2.copy(),
+        stop=gaussians.stop.copy(),
+    )
+
+
+def within_reach(gaussians: Gaussians, log: Log, max_range_m: float) -> NDArray[np.intp]:
+    """Return the numbers of the elements that beams of a log may meet: those in the box around its beams."""
+    ends_m = log.beams.origin_m + log.beams.direction * np.float32(max_range_m)
+    box = Box.around(np.concatenate([log.beams.origin_m, ends_m]))
+    low_m, high_m = gaussians.bounds_m()
+    return np.flatnonzero((high_m >= box.low_m).all(axis=1) & (low_m <= box.high_m).all(axis=1))
+
+
+def shapes_of(gaussians: Gaussians, elements: NDArray[np.intp]) -> Gaussians:
+    """Return some elements without what the likelihood of ranges does not ask for."""
+    return Gaussians.plain(
+        gaussians.mean_m[elements],
+        gaussians.covariance_m2[elements],
+        stop=gaussians.stop[elements],
+        law=gaussians.law,
+        tau=gaussians.tau,
+        min_sigma_m=gaussians.min_sigma_m,
+    )
 
 
 def prior_gradient(

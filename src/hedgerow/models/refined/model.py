@@ -25,7 +25,7 @@ from pydantic import Field
 from hedgerow.base.parameters import NotNegative, Parameters, Positive
 from hedgerow.errors import InputError
 from hedgerow.models.refined.densify import densify
-from hedgerow.models.refined.descent import Adam, prior_gradient
+from hedgerow.models.refined.descent import Adam, movable, prior_gradient, shapes_of, within_reach
 from hedgerow.models.refined.holdout import SplitLog, hold_out
 from hedgerow.models.refined.prior import Neighbourhoods, PriorParameters
 from hedgerow.models.refined.rounds import (
@@ -294,6 +294,7 @@ class Trainer:
         Gives the state after some of the epochs, and what share of all epochs that is.
         """
         own, n_steps = self.parameters, max(self.log.n_training, 1)  # in one epoch
+        gaussians = movable(gaussians)
         epochs = max(own.epochs, -(-own.min_steps // n_steps)) if own.epochs else 0
         every = -(-epochs // _MAX_VALIDATIONS)
         adam, step, prior = Adam(len(gaussians), own.learning_rate, own.stop_learning_rate), 0, None
@@ -302,15 +303,18 @@ class Trainer:
             for sweep in self.log.training_sweeps(f"epoch {epoch} of {epochs}{self._status}"):
                 if self.log.n_sweeps == 1:  # nothing else tells what is between its beams
                     sweep = densify(sweep, np.random.default_rng((epoch, step)))
-                gradient, _ = LossEvaluator(gaussians, self.rays, own.weights).evaluate(sweep)
+                near = within_reach(gaussians, sweep, self.rays.max_range_m)
+                local = shapes_of(gaussians, near)
+                gradient, _ = LossEvaluator(local, self.rays, own.weights).evaluate(sweep)
                 total = gradient.values
                 if prior is not None:
-                    weight = prior.count * _share(gradient.hits, last_hits)
-                    total += prior_gradient(gaussians, prior.covariance_m2, weight)
-                gaussians = adam.step(gaussians, total, np.sqrt(max(1 - step / (epochs * n_steps), 0)))
-                hits, step = hits + gradient.hits, step + 1
+                    weight = prior.count * _share(gradient.hits, last_hits[near])
+                    total += prior_gradient(local, prior.covariance_m2[near], weight)
+                adam.step(gaussians, near, total, np.sqrt(max(1 - step / (epochs * n_steps), 0)))
+                hits[near] += gradient.hits
+                step += 1
             if epoch % every == 0 or epoch == epochs:
-                yield epoch / epochs, gaussians
+                yield epoch / epochs, movable(gaussians)
             if neighbourhoods and (epoch % every == 0 or epoch == 1):
                 prior = neighbourhoods.prior(gaussians, hits)
             last_hits, hits = hits, np.zeros(len(gaussians))
