@@ -17,7 +17,7 @@ from hedgerow import FileError, InputError
 from hedgerow.base import atomic
 from hedgerow.world import LearnedWorld, SurfaceNoise, load_world
 from hedgerow.world.elements import Gaussians, Triangles
-from hedgerow.world.store.files import WorldFile
+from hedgerow.world.store.files import WorldFile, save_tiles
 from hedgerow.world.store.header import plain
 
 
@@ -49,6 +49,35 @@ def test_writing_what_was_read_gives_the_same_files(path, tmp_path):
     load_world(path).save(tmp_path / "again.world")
     assert files_of(path) == files_of(tmp_path / "again.world")
     assert len(files_of(path)) > 12  # several tiles of each table
+
+
+def test_a_world_written_tile_by_tile_has_the_same_files(tmp_path):
+    made = world(gaussians(600, extent=80.0))
+    made.save(tmp_path / "whole.world")
+    file = WorldFile(tmp_path / "whole.world")
+    size = save_tiles(tmp_path / "tiles.world", made.header, (file.read_row(row) for row in range(len(file.tiles))))
+    assert len(file.tiles) > 9
+    assert (size.tables, size.parameters) == (made.size().tables, made.size().parameters)
+    whole, tiles = (files_of(tmp_path / f"{name}.world") for name in ("whole", "tiles"))
+    said = [tomllib.loads(each.pop("world.toml").decode()) for each in (whole, tiles)]
+    assert whole == tiles
+    assert [each["size"].pop("bytes") > 0 for each in said] == [True, True]  # labels of a tile have a start each
+    assert said[0] == said[1]
+
+
+@pytest.mark.parametrize(
+    ("parts", "wrong"),
+    [
+        ([gaussians(50)], "gaussians of 4 tiles"),
+        ([gaussians(5, extent=4.0, centre=(x, 10, 0)) for x in (40, 10)], r"tile \(0, 0\) comes after \(1, 0\)"),
+        ([make(5, extent=4.0, centre=(10, 10, 0)) for make in (gaussians, triangles)], "found triangles of 1 tiles"),
+        ([gaussians(5, extent=4.0, centre=(x, 10, 0), tau=tau) for x, tau in ((10, 2.0), (40, 3.0))], "tau"),
+    ],
+)
+def test_parts_that_are_no_tiles_in_order_are_refused_and_leave_nothing(tmp_path, parts, wrong):
+    with pytest.raises(InputError, match=wrong):
+        save_tiles(tmp_path / "x.world", world(gaussians(5)).header, parts)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("tables", [(), (gaussians(0),), (triangles(0), points(0)), (gaussians(3),)])

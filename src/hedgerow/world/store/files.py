@@ -13,7 +13,7 @@
 import re
 import zlib
 from collections import Counter
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -24,12 +24,13 @@ import tomli_w
 
 import hedgerow
 from hedgerow.base.atomic import atomic_folder
+from hedgerow.base.columns import require_agreement
 from hedgerow.base.places import Address, as_place, replaced_folder
 from hedgerow.base.settings_file import read_toml
 from hedgerow.errors import FileError, InputError, one_line, shown
 from hedgerow.io.describe import bytes_of, count, extent_text, position_text, size_text
 from hedgerow.world.assets import Asset
-from hedgerow.world.check import TABLES, check_table
+from hedgerow.world.check import TABLES, check_table, name_of
 from hedgerow.world.elements import Elements, Instances
 from hedgerow.world.store.asset_files import ASSETS, LIST, part_paths, read_asset, read_asset_list, write_assets
 from hedgerow.world.store.encoded import decode, encode, require_whole
@@ -66,30 +67,104 @@ def save_world(
     assets: Sequence[Asset] = (),
 ) -> None:
     """Write checked tables in tile order, and assets; see `LearnedWorld.save`."""
-    target = as_place(path)
-    here = not isinstance(target, Address)
-    if here and target.is_dir() and any(target.iterdir()) and not (target / _TOML).is_file():
-        raise FileError(f"{path}: the folder holds other things, no {_TOML}; choose another name")
     tiles = list_tiles(tables, header.tile_m)
-    with _target(path) as folder:
-        crc32 = np.zeros(len(tiles), dtype=np.int64)
+
+    def parts() -> Iterator[tuple[TileList, Elements]]:
         begin = dict.fromkeys(TABLES, 0)
         for row in range(len(tiles)):
             name = tiles.name(row)
             end = begin[name] + int(tiles.n[row])
-            (folder / name).mkdir(exist_ok=True)
-            content = encode(to_arrow(name, tables[name][begin[name] : end]))
-            (folder / _tile_path(tiles, row)).write_bytes(content)
-            crc32[row], begin[name] = zlib.crc32(content), end
-        content = encode(tile_rows(replace(tiles, crc32=crc32)))
-        (folder / _TILES).write_bytes(content)
-        said: dict[str, Any] = {"format": FORMAT, "hedgerow": hedgerow.__version__, "tiles_crc32": zlib.crc32(content)}
-        said |= header.content()
-        said["size"] = {"parameters": size.parameters, "bytes": size.bytes}
-        if assets:
-            said["assets"] = {"n": len(assets), "crc32": write_assets(folder, assets)}
-        said["tables"] = {name: settings_of(table) | {"n": len(table)} for name, table in tables.items()}
-        (folder / _TOML).write_text(tomli_w.dumps(said), encoding="utf-8", errors="replace")
+            yield tiles[row : row + 1], tables[name][begin[name] : end]
+            begin[name] = end
+
+    with _world_folder(path) as folder:
+        written = _write_tiles(folder, parts())
+        _finish(folder, header, written, tables, size, assets)
+
+
+def save_tiles(path: str | Path, header: WorldHeader, parts: Iterable[Elements]) -> WorldSize:
+    """Write a world of one table tile by tile, so that it may be larger than memory; return its size.
+
+    Args:
+        path: the folder; an old world is replaced.
+        header: what the world says about itself; its `origin_m` must lie among the elements.
+        parts: the elements of each tile, by x, then y, of the tiles; all with the same settings.
+
+    Raises:
+        InputError: a part is wrong, lies in more than one tile, or comes out of order.
+        FileError: the folder holds something else, or the system refuses to write.
+    """
+    empty: dict[str, Elements] = {}
+    total: Counter[str] = Counter()
+    with _world_folder(path) as folder:
+        written = _write_tiles(folder, _checked_tiles(parts, header.tile_m, empty, total))
+        size = WorldSize(dict.fromkeys(empty, total["rows"]), total["parameters"], total["bytes"])
+        _finish(folder, header, written, empty, size, ())
+    return size
+
+
+def _checked_tiles(
+    parts: Iterable[Elements], tile_m: float, empty: dict[str, Elements], total: Counter[str]
+) -> Iterator[tuple[TileList, Elements]]:
+    """Check that each part is a tile that comes in order; note the settings of the first, and how much there is."""
+    before: tuple[int, int] | None = None
+    for part in parts:
+        table = check_table(part)
+        name = name_of(table)
+        tile = list_tiles({name: table}, tile_m)
+        if len(tile) != 1 or name != next(iter(empty), name):
+            raise InputError("parts", f"expected elements of one tile and one table, found {name} of {len(tile)} tiles")
+        here = int(tile.x[0]), int(tile.y[0])
+        if before is not None and here <= before:
+            raise InputError("parts", f"tile {here} comes after {before}; expected them by x, then y")
+        require_agreement([empty.setdefault(name, table[:0]), table], list(table.settings()))
+        before = here
+        n_bytes = sum(column.nbytes for column in table.columns().values())
+        total.update({"rows": len(table), "parameters": table.n_parameters(), "bytes": n_bytes})
+        yield tile, table
+
+
+@contextmanager
+def _world_folder(path: str | Path) -> Generator[Path]:
+    """Give a folder to write a world to; one that holds something else is refused."""
+    target = as_place(path)
+    here = not isinstance(target, Address)
+    if here and target.is_dir() and any(target.iterdir()) and not (target / _TOML).is_file():
+        raise FileError(f"{path}: the folder holds other things, no {_TOML}; choose another name")
+    with _target(path) as folder:
+        yield folder
+
+
+def _write_tiles(folder: Path, parts: Iterable[tuple[TileList, Elements]]) -> TileList:
+    """Write a file for each tile; return the list of them with checksums."""
+    written = [list_tiles({}, 1.0)]
+    for tile, table in parts:
+        name = tile.name(0)
+        (folder / name).mkdir(exist_ok=True)
+        content = encode(to_arrow(name, table))
+        (folder / _tile_path(tile, 0)).write_bytes(content)
+        written.append(replace(tile, crc32=np.array([zlib.crc32(content)], dtype=np.int64)))
+    return TileList.join(written)
+
+
+def _finish(
+    folder: Path,
+    header: WorldHeader,
+    tiles: TileList,
+    tables: Mapping[str, Elements],
+    size: WorldSize,
+    assets: Sequence[Asset],
+) -> None:
+    """Write the list of tiles, assets, and what the world says about itself."""
+    content = encode(tile_rows(tiles))
+    (folder / _TILES).write_bytes(content)
+    said: dict[str, Any] = {"format": FORMAT, "hedgerow": hedgerow.__version__, "tiles_crc32": zlib.crc32(content)}
+    said |= header.content()
+    said["size"] = {"parameters": size.parameters, "bytes": size.bytes}
+    if assets:
+        said["assets"] = {"n": len(assets), "crc32": write_assets(folder, assets)}
+    said["tables"] = {name: settings_of(table) | {"n": size.tables[name]} for name, table in tables.items()}
+    (folder / _TOML).write_text(tomli_w.dumps(said), encoding="utf-8", errors="replace")
 
 
 class WorldFile:
