@@ -93,13 +93,23 @@ struct VoxelTable {
     Fresh<Column<std::int64_t>> label_count;
 };
 
-VoxelTable voxel_table(const VoxelSums& sums) {
-    std::vector<std::uint32_t> by_key(sums.size()), row_of(sums.size());
-    std::iota(by_key.begin(), by_key.end(), 0u);
+// Voxels with at least `min_count` points, sorted by key.
+VoxelTable voxel_table(const VoxelSums& sums, std::int64_t min_count) {
+    constexpr std::uint32_t kLeftOut = ~0u;
+    std::vector<std::uint32_t> by_key, row_of(sums.size(), kLeftOut);
+    for (std::uint32_t i = 0; i < sums.size(); ++i)
+        if (sums.sums()[i].count >= min_count) by_key.push_back(i);
     std::ranges::sort(by_key, {}, [&](std::uint32_t i) { return sums.keys()[i]; });
-    const VoxelTable table(sums.size(), sums.label_counts().size());
+    for (std::size_t row = 0; row < by_key.size(); ++row) row_of[by_key[row]] = static_cast<std::uint32_t>(row);
+    // By row, then label.
+    std::vector<std::pair<std::uint64_t, std::int64_t>> labelled;
+    for (std::size_t i = 0; i < sums.label_counts().size(); ++i) {
+        const std::uint64_t entry = sums.label_keys()[i], row = row_of[entry >> 16];
+        if (row != kLeftOut) labelled.emplace_back(row << 16 | (entry & 0xffff), sums.label_counts()[i]);
+    }
+    std::ranges::sort(labelled);
+    const VoxelTable table(by_key.size(), labelled.size());
     for (std::size_t row = 0; row < by_key.size(); ++row) {
-        row_of[by_key[row]] = static_cast<std::uint32_t>(row);
         const VoxelKey& k = sums.keys()[by_key[row]];
         const VoxelSum& sum = sums.sums()[by_key[row]];
         std::ranges::copy(std::array{k.x, k.y, k.z}, &table.key.values[3 * row]);
@@ -111,13 +121,6 @@ VoxelTable voxel_table(const VoxelSums& sums) {
         std::ranges::copy(std::array{sum.intensity_squared.whole, sum.intensity_squared.rest},
                           &table.intensity_squared.values[2 * row]);
     }
-    // By row, then label.
-    std::vector<std::pair<std::uint64_t, std::int64_t>> labelled(sums.label_counts().size());
-    for (std::size_t i = 0; i < labelled.size(); ++i) {
-        const std::uint64_t entry = sums.label_keys()[i];
-        labelled[i] = {std::uint64_t{row_of[entry >> 16]} << 16 | (entry & 0xffff), sums.label_counts()[i]};
-    }
-    std::ranges::sort(labelled);
     for (std::size_t i = 0; i < labelled.size(); ++i) {
         table.label_row.values[i] = static_cast<std::int64_t>(labelled[i].first >> 16);
         table.label.values[i] = static_cast<std::uint16_t>(labelled[i].first);
@@ -170,7 +173,8 @@ void bind_cluster(nb::module_& m) {
              nb::arg("intensity").noconvert(), nb::arg("intensity_squared").noconvert(),
              nb::arg("label_row").noconvert(), nb::arg("label").noconvert(), nb::arg("label_count").noconvert(),
              "Adds a table of sums.")
-        .def("table", voxel_table, "All sums, sorted by voxel.");
+        .def("table", voxel_table, nb::kw_only(), nb::arg("min_count"),
+             "Sums of the voxels with at least so many points, sorted by voxel.");
     m.attr("STEPS_PER_SIDE") = kStepsPerSide;
     nb::enum_<ClusterStart>(m, "ClusterStart", "The first means: of a random partition, random points, or on an axis.")
         .value("partition", ClusterStart::partition)

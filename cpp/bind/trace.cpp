@@ -9,6 +9,7 @@
 #include "bind/bind.hpp"
 #include "trace/fire.hpp"
 #include "trace/first_behind.hpp"
+#include "trace/forecast.hpp"
 #include "trace/pierce.hpp"
 
 namespace hedgerow {
@@ -127,6 +128,34 @@ auto beams_log_likelihood(Scene& scene, const HeldBeams& beams, const AnyArray& 
     return log_density.get();
 }
 
+struct Forecasts {
+    Forecasts(std::size_t n, std::size_t n_scored)
+        : returns(n), median_m(n), intensity(n), error_m(n_scored), spread_m(n_scored) {}
+
+    Fresh<Column<double>> returns;
+    Fresh<Column<float>> median_m, intensity;
+    Fresh<Column<double>> error_m, spread_m;
+};
+
+Forecasts beams_forecast(Scene& scene, const HeldBeams& beams, const nb::object& range_m, RangeLimits limits,
+                         float min_sigma_m, int threads, const nb::object& progress) {
+    require_limits(limits);
+    if (!std::isfinite(limits.max_m)) throw nb::value_error("limits: no return needs a finite far limit");
+    std::span<const float> ranges;
+    if (!range_m.is_none()) {
+        ranges = values<float>(nb::cast<AnyArray>(range_m), "range_m", static_cast<std::ptrdiff_t>(beams.size()));
+        require_numbers(ranges, "range_m");
+    }
+    const Forecasts out(beams.size(), range_m.is_none() ? 0 : beams.size());
+    {
+        nb::gil_scoped_release release;
+        forecast(
+            scene, beams, ranges, limits, min_sigma_m, threads, ticker(progress),
+            {out.returns.values, out.median_m.values, out.intensity.values, out.error_m.values, out.spread_m.values});
+    }
+    return out;
+}
+
 }  // namespace
 
 void bind_trace(nb::module_& m, nb::class_<Scene>& scene) {
@@ -145,7 +174,15 @@ void bind_trace(nb::module_& m, nb::class_<Scene>& scene) {
                 field("begin", &PiercedElements::begin), field("element", &PiercedElements::element),
                 field("mean_m", &PiercedElements::mean_m), field("sigma_m", &PiercedElements::sigma_m),
                 field("permeability", &PiercedElements::permeability));
+    bind_answer(m, "Forecasts",
+                "What is forecast for each pulse; error_m and spread_m only where measured ranges were given.",
+                field("returns", &Forecasts::returns), field("median_m", &Forecasts::median_m),
+                field("intensity", &Forecasts::intensity), field("error_m", &Forecasts::error_m),
+                field("spread_m", &Forecasts::spread_m));
     scene
+        .def("forecast", beams_forecast, nb::arg("beams"), nb::kw_only(), nb::arg("range_m").none(), nb::arg("limits"),
+             nb::arg("min_sigma_m"), nb::arg("threads"), nb::arg("progress").none(),
+             "Distribution of the range of each pulse, without drawing from it.")
         .def("fire", fire_beams, nb::arg("beams"), nb::kw_only(), nb::arg("limits"), nb::arg("seed"),
              nb::arg("threads"), nb::arg("progress").none(), "First return of each pulse.")
         .def("pierced", pierced_by, nb::arg("beams"), nb::kw_only(), nb::arg("max_range_m"), nb::arg("threads"),

@@ -156,7 +156,8 @@ void meet(const RTCIntersectFunctionNArguments* arguments, const Gaussians& set,
         const float variance_m2 = way.variance_m2[lane], distance_squared = way.distance_squared[lane];
         context.crossings[lane].push_back(
             {way.mean_m[lane], std::sqrt(variance_m2), std::sqrt(variance_m2 * (set.tau_squared - distance_squared)),
-             pass_by_law(gaussian.stop, variance_m2, distance_squared, set.per_tau_squared), element});
+             pass_by_law(gaussian.stop, variance_m2, distance_squared, set.per_tau_squared), element,
+             gaussian.intensity});
     }
 }
 
@@ -213,7 +214,8 @@ void note_triangles(const RTCFilterFunctionNArguments* arguments) {
         const Finish& finish = mesh.finish(triangle);
         if (!context.ends_at_opaque || finish.permeability > 0) arguments->valid[lane] = 0;  // look on behind it
         context.crossings[lane].push_back({t, mesh.noise(finish).sigma_m(cosine, t), -1.0f, finish.permeability,
-                                           context.scene->first_element(instance) + mesh.first_element + triangle});
+                                           context.scene->first_element(instance) + mesh.first_element + triangle,
+                                           mesh.intensity(finish, cosine)});
     }
 }
 

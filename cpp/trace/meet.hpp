@@ -25,6 +25,7 @@ struct Crossing {
     float half_m;   // half the way inside the tau-ellipsoid; below 0 for a triangle
     float pass;     // probability that the ray passes it
     std::uint64_t element;
+    float intensity;  // mean of what it returns; NaN if unknown
 
     bool is_volume() const { return half_m >= 0; }
     bool operator<(const Crossing& other) const {

@@ -3,13 +3,15 @@
 
     drive = Drive("trail", sensor="hdl-32e", seed=7)
     simulation, summary = drive.open()              # builds the scene, or loads the world
-    record_in_parts(drive, "drive", engine)         # a folder of Parquet parts, written by whoever is free
+    planned = plan_drive(drive, engine)             # or opens it on all workers
+    record_in_parts(drive, "drive", engine, n_sweeps=planned.n_sweeps)  # a folder of Parquet parts
 
 A sweep has the same bytes whoever fires it. A part is some neighbouring sweeps, about a million pulses; the cut follows
 from sensor and trajectory alone. Workers build the scene, or load the world, once.
 """
 
 import shutil
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -18,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.base.atomic import atomic_folder
 from hedgerow.base.places import as_place
-from hedgerow.errors import FileError
+from hedgerow.errors import FileError, warn
 from hedgerow.frames import Trajectory
-from hedgerow.inputs import Place, open_place
+from hedgerow.inputs import Opened, Place, open_place
 from hedgerow.io.parquet.writer import PART_PATTERN, write_part
 from hedgerow.io.source import Written
 from hedgerow.log import Log
@@ -53,6 +55,8 @@ class Drive:
     pose_rate_hz: float | None = None
     sweeps: int | None = None
     start_s: float = 0.0
+    every_s: float | None = None
+    """Time from the start of one sweep to that of the next, with `sweeps`. Default: they follow one another."""
     seed: int = 0
     noise: bool | None = None
     beam: BeamSettings | None = None
@@ -105,25 +109,31 @@ class Drive:
         Raises:
             InputError, FileError: something is missing or wrong; says what.
         """
+        opened = self.place.open(self.lidar, settings=self.beam, progress=progress, memory_bytes=self.memory_bytes)
+        return self.through(opened, loop=loop), opened.summary
+
+    def through(self, opened: Opened, *, loop: bool = False) -> Simulation:
+        """Return the simulation through what its place was opened as; drives of one scene can share it.
+
+        Raises:
+            InputError, FileError: as `open`.
+        """
         scatter = None if self.response is None else VegetationSettings.load(self.response)
-        lidar, chosen = self.lidar, self.chosen
-        world, trajectories, summary = self.place.open(
-            lidar, settings=self.beam, progress=progress, memory_bytes=self.memory_bytes
-        )
-        way = trajectories[chosen] if isinstance(chosen, str) else chosen
-        simulation = simulate(
-            world.with_vegetation(scatter),
-            lidar,
+        way = opened.trajectories[self.chosen] if isinstance(self.chosen, str) else self.chosen
+        when: dict[str, Any] = {"sweeps": None if loop else self.sweeps, "start_s": self.start_s}
+        if self.every_s is not None:
+            when = {"at_s": [self.start_s + number * self.every_s for number in range(self.sweeps or 1)]}
+        return simulate(
+            opened.world.with_vegetation(scatter),
+            self.lidar,
             way if self.sway is None else self.sway.displace(way),
             seed=self.seed,
-            sweeps=None if loop else self.sweeps,
-            start_s=self.start_s,
             noise=self.noise,
             aim=self.aim,
             pose_errors=self.pose_errors,
             anyway=self.anyway,
+            **when,
         )
-        return simulation, summary
 
 
 def absolute(given: str | Path) -> str:
@@ -163,10 +173,54 @@ class SweepRange:
         return f"part {self.number + 1} (sweeps {self.begin} to {self.end - 1})"
 
 
-def cut_drive(simulation: Simulation) -> list[SweepRange]:
-    """Cut a drive into parts of about a million pulses."""
-    n = len(simulation)
-    step = max(1, log_parts.BEAMS_PER_PART // max(1, simulation.sensor.pulses_per_sweep))
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What opening a drive tells of it."""
+
+    n_sweeps: int
+    summary: str
+    """A line on what was built or loaded."""
+    warnings: tuple[str, ...] = ()
+
+
+def plan_drive(drive: Drive, engine: Engine, progress: "StepProgress | None" = None) -> Planned:
+    """Open a drive where its sweeps will be fired: here, or on all workers at the same time, which keep it.
+
+    Args:
+        drive: what will be recorded.
+        engine: what will fire.
+        progress: called with (step, amount done, amount in all), where it is opened here.
+
+    Raises:
+        InputError, FileError: something is missing or wrong; says what.
+    """
+    if engine.is_here:
+        simulation, summary = drive.open(progress)
+        keep("drive", repr(drive), lambda: simulation)
+        return Planned(len(simulation), summary)
+    planned, *_ = engine.map(_Open(drive), range(engine.n_workers))
+    for said in planned.warnings:
+        warn(said)
+    return planned
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """Opens the drive in a worker."""
+
+    drive: Drive
+
+    def __call__(self, worker: int) -> Planned:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            simulation, summary = self.drive.open()
+        keep("drive", repr(self.drive), lambda: simulation)
+        return Planned(len(simulation), summary, tuple(str(each.message) for each in caught))
+
+
+def cut_drive(drive: Drive, n: int) -> list[SweepRange]:
+    """Cut a drive of n sweeps into parts of about a million pulses."""
+    step = max(1, log_parts.BEAMS_PER_PART // max(1, drive.lidar.pulses_per_sweep))
     return [SweepRange(k, begin, min(begin + step, n), begin + step >= n) for k, begin in enumerate(range(0, n, step))]
 
 
@@ -175,7 +229,7 @@ def record_in_parts(
     output: str | Path,
     engine: Engine,
     *,
-    simulation: Simulation,
+    n_sweeps: int,
     progress: Callable[[int], object] | None = None,
 ) -> Written:
     """Fire a drive into a folder of Parquet parts, each written by whoever fired it.
@@ -184,7 +238,7 @@ def record_in_parts(
         drive: what is recorded.
         output: the folder; it appears when all parts are there.
         engine: what fires. Finished parts are kept in its folder of results until the output is there.
-        simulation: the drive, opened here.
+        n_sweeps: how many it has (`plan_drive`).
         progress: called with the number of sweeps done.
 
     Raises:
@@ -192,7 +246,7 @@ def record_in_parts(
     """
     results = engine.results
     assert results is not None
-    parts, done = cut_drive(simulation), 0
+    parts, done = cut_drive(drive, n_sweeps), 0
 
     def count(part: SweepRange) -> None:
         nonlocal done
@@ -200,8 +254,6 @@ def record_in_parts(
         if progress is not None:
             progress(done)
 
-    if engine.is_here:
-        keep("drive", repr(drive), lambda: simulation)
     total = Written()
     names: list[str] = []
     for name, counts in engine.map(_FireSweeps(drive, results), parts, count):

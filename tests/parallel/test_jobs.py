@@ -32,10 +32,10 @@ def simulation():
 
 
 def test_a_recording_has_the_same_bytes_whoever_fires_it(tmp_path, small_parts, simulation):
-    assert [len(part) for part in cut_drive(simulation)] == [2, 2, 1]
-    wrote = record_in_parts(DRIVE, tmp_path / "here", InProcess(Results(tmp_path / "a")), simulation=simulation)
+    assert [len(part) for part in cut_drive(DRIVE, len(simulation))] == [2, 2, 1]
+    wrote = record_in_parts(DRIVE, tmp_path / "here", InProcess(Results(tmp_path / "a")), n_sweeps=len(simulation))
     with Workers(2, tmp_path / "b") as engine:
-        record_in_parts(DRIVE, tmp_path / "there", engine, simulation=simulation)
+        record_in_parts(DRIVE, tmp_path / "there", engine, n_sweeps=len(simulation))
     assert files(tmp_path / "here") == files(tmp_path / "there")
     assert sorted(files(tmp_path / "here")) == [f"part-0000{k}.parquet" for k in range(3)]
     log = hr.read_log(tmp_path / "there")
@@ -55,11 +55,11 @@ def test_a_recording_that_was_stopped_goes_on(tmp_path, small_parts, simulation,
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        record_in_parts(DRIVE, tmp_path / "log", InProcess(results), simulation=simulation, progress=stop_in_the_third)
+        record_in_parts(DRIVE, tmp_path / "log", InProcess(results), n_sweeps=len(simulation), progress=stop_in_the_third)
     assert not (tmp_path / "log").exists()
     kept = {path.name: path.stat().st_mtime_ns for path in results.folder.glob("log-*")}
     assert len(kept) == 2
-    record_in_parts(DRIVE, tmp_path / "log", InProcess(results), simulation=simulation)
+    record_in_parts(DRIVE, tmp_path / "log", InProcess(results), n_sweeps=len(simulation))
     assert len(files(tmp_path / "log")) == 3
     assert {name: (results.folder / name).stat().st_mtime_ns for name in kept} == kept  # not fired again
 

@@ -122,15 +122,15 @@ def fire(
     drive = Drive(
         absolute(scene),
         tuple(sorted(changes.items())),
-        scene_seed,
-        sensor if sensor is None else absolute(sensor),
-        rate_hz,
-        trajectory if trajectory is None else absolute(trajectory),
-        pose_rate_hz,
-        sweeps,
-        start_s,
-        seed,
-        noise,
+        scene_seed=scene_seed,
+        sensor=sensor if sensor is None else absolute(sensor),
+        rate_hz=rate_hz,
+        trajectory=trajectory if trajectory is None else absolute(trajectory),
+        pose_rate_hz=pose_rate_hz,
+        sweeps=sweeps,
+        start_s=start_s,
+        seed=seed,
+        noise=noise,
         aim=pulses.aim(seed),
         pose_errors=parse_pose_errors(pose_errors, seed),
         response=None if response is None else str(response.absolute()),
@@ -141,12 +141,10 @@ def fire(
     place, lidar = drive.place, drive.lidar
     _require_files(drive)
     drive = drive.changed(beam=pulses.beam_settings_for(place, lidar), sway=_sway(sway_deg, lidar, seed))
-    with step_bar() as progress:
-        simulation, summary = drive.open(progress, loop=loop)
-    out.print(summary)
     if live:
         from hedgerow.live.stream import stream_drive
 
+        simulation = _open(drive, loop)
         shown, _ = stream_drive(
             simulation,
             address=address,
@@ -158,7 +156,8 @@ def fire(
         )
     else:
         assert output is not None  # checked above
-        shown = _record(drive, simulation, output, write_as, writing, spread)
+        record = _record_in_parts if _in_parts(output, write_as) else _record
+        shown = record(drive, output, write_as, writing, spread)
     if picture is not None:
         title = f"{lidar.name} in {place.name}, sweep {shown.beams.sweep[0]}"
         draw_sweep(shown, picture, title, half_m=_reach_m(shown))
@@ -241,35 +240,57 @@ def _reach_m(log: "Log") -> float:
     return float(np.clip(1.1 * np.percentile(range_m, 98), 0.5, 28)) if len(range_m) else 28.0
 
 
+def _open(drive: "Drive", loop: bool = False) -> "Simulation":
+    """Build the scene, or load the world, and say what was done."""
+    with step_bar() as progress:
+        simulation, summary = drive.open(progress, loop=loop)
+    out.print(summary)
+    return simulation
+
+
+def _record_in_parts(
+    drive: "Drive", output: Path, write_as: str | None, writing: dict[str, Any], spread: WorkerOptions
+) -> "Log":
+    """Fire into a folder of Parquet parts, say what was written, and return the middle sweep."""
+    from hedgerow.base.progress import progress_bar
+    from hedgerow.drives import plan_drive, record_in_parts
+    from hedgerow.io import read_log
+
+    with open_engine(output, spread) as engine:
+        with step_bar() as steps:
+            planned = plan_drive(drive, engine, steps)
+        out.print(planned.summary)
+        start = time.perf_counter()
+        with progress_bar("firing", planned.n_sweeps) as progress:
+            wrote = record_in_parts(drive, output, engine, n_sweeps=planned.n_sweeps, progress=progress)
+        took_s = time.perf_counter() - start
+    _say_recorded(drive, output, planned.n_sweeps, took_s, wrote)
+    return read_log(output, sweeps=[planned.n_sweeps // 2])
+
+
 def _record(
-    drive: "Drive",
-    simulation: "Simulation",
-    output: Path,
-    write_as: str | None,
-    writing: dict[str, Any],
-    spread: WorkerOptions,
+    drive: "Drive", output: Path, write_as: str | None, writing: dict[str, Any], spread: WorkerOptions
 ) -> "Log":
     """Fire into a log of any format, say what was written, and return the middle sweep."""
     from hedgerow.base.progress import progress_bar
-    from hedgerow.drives import record_in_parts
+
+    simulation = _open(drive)
+    start = time.perf_counter()
+    with progress_bar("firing", len(simulation)) as progress:
+        wrote, middle = _write_log(simulation, output, write_as, writing, progress)
+    _say_recorded(drive, output, len(simulation), time.perf_counter() - start, wrote)
+    return simulation.sweep(len(simulation) // 2) if middle is None else middle
+
+
+def _say_recorded(drive: "Drive", output: Path, n: int, took_s: float, wrote: "Written") -> None:
     from hedgerow.io.describe import count
 
-    lidar, n = simulation.sensor, len(simulation)
-    start = time.perf_counter()
-    with progress_bar("firing", n) as progress:
-        if _in_parts(output, write_as):
-            with open_engine(output, spread) as engine:
-                wrote = record_in_parts(drive, output, engine, simulation=simulation, progress=progress)
-            middle = None
-        else:
-            wrote, middle = _write_log(simulation, output, write_as, writing, progress)
-    took_s, lost = time.perf_counter() - start, wrote.n_misses_left_out
+    lidar, lost = drive.lidar, wrote.n_misses_left_out
     out.print(
         f"fired {count(n, 'sweep')} of {lidar.name} ({n * lidar.sweep_s:.1f} s) in {took_s:.1f} s: "
         f"{n * lidar.sweep_s / took_s:.2f} times real time"
     )
     out.print(f"wrote {output}: {amounts(wrote.n_beams - lost, wrote.n_returns, wrote.n_misses - lost)}")
-    return simulation.sweep(n // 2) if middle is None else middle
 
 
 def _write_log(

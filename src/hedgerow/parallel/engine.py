@@ -76,6 +76,11 @@ class Engine(AbstractContextManager["Engine"], ABC):
     is_here: bool = True
     """Whether parts are worked on in this process."""
 
+    @property
+    def n_workers(self) -> int:
+        """How many parts are worked on at a time."""
+        return 1
+
     @abstractmethod
     def map(
         self, work: Callable[[Part], Result], parts: Iterable[Part], done: Callable[[Part], object] | None = None

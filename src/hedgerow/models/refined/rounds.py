@@ -29,6 +29,7 @@ from hedgerow.models.refined.prior import ShapePrior, compose_covariance
 from hedgerow.models.refined.score import RayModel
 from hedgerow.models.steps.log_chunks import LogChunks
 from hedgerow.models.steps.permeability import scene_of
+from hedgerow.models.steps.touched_rows import TouchedRows
 from hedgerow.parallel.engine import Shared
 from hedgerow.parallel.log_parts import LogPart, map_log, share_with
 from hedgerow.world.elements import Gaussians, Law, Triangles
@@ -137,18 +138,24 @@ class RayCounter:
 def gather_sums(gaussians: Gaussians, chunks: LogChunks, rays: RayModel, progress: Progress | None = None) -> RaySums:
     """Share all beams of a log out among Gaussians."""
     work = _GatherSums(share_with(chunks, gaussians), rays)
-    return sum(map_log(chunks, work, progress), RaySums.zero(len(gaussians)))
+    table = RaySums.zero(len(gaussians)).table
+    log_density = n_beams = 0
+    for touched, some_density, n in map_log(chunks, work, progress):
+        touched.add_to(table)
+        log_density, n_beams = log_density + some_density, n_beams + n
+    return RaySums(table, log_density, n_beams)
 
 
 @dataclass(frozen=True, slots=True)
 class _GatherSums:
-    """Shares out the beams of one part of a log."""
+    """Shares out the beams of one part of a log; returns rows of `RaySums.table`, sum of log densities and beams."""
 
     gaussians: Shared[Gaussians]
     rays: RayModel
 
-    def __call__(self, part: LogPart) -> RaySums:
-        return self.gaussians.built(_counter, self.rays).sums(part.read())
+    def __call__(self, part: LogPart) -> tuple[TouchedRows, int, int]:
+        sums = self.gaussians.built(_counter, self.rays).sums(part.read())
+        return TouchedRows.of(sums.table), sums.log_density, sums.n_beams
 
 
 def _counter(gaussians: Gaussians, rays: RayModel) -> RayCounter:

@@ -171,7 +171,7 @@ _PER_GROUP = ("count", "mean_m", "scatter_m2", "intensity_count", "intensity_sum
 _UPPER = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)]
 
 
-def _square(upper: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+def _square(upper: Sequence[NDArray[np.float64]] | NDArray[np.float64]) -> NDArray[np.float64]:
     """Put six columns xx, xy, xz, yy, yz, zz together to (V, 3, 3) symmetric matrices."""
     return np.stack([upper[k] for k in (0, 1, 2, 1, 3, 4, 2, 4, 5)], axis=1).reshape(-1, 3, 3)
 
@@ -247,22 +247,22 @@ class VoxelStatistics:
 
     def keys(self) -> NDArray[np.int32]:
         """(V, 3) voxel numbers, sorted: voxel k reaches from k side_m to (k + 1) side_m."""
-        return self._sums.table().key
+        return self._sums.table(min_count=1).key
 
-    def moments(self) -> Moments:
-        """Return the moments of each voxel's points, in the order of `keys`."""
-        table = self._sums.table()
+    def moments(self, min_points: int = 1) -> Moments:
+        """Return the moments of the points of each voxel that has enough, in the order of `keys`."""
+        table = self._sums.table(min_count=min_points)
         step_m = self.side_m / _core.STEPS_PER_SIDE
         count, first = table.count, table.first.astype(np.float64)
-        second = table.second[:, [0, 1, 2, 1, 3, 4, 2, 4, 5]].reshape(-1, 3, 3).astype(np.float64)
-        scatter = second - first[:, :, None] * first[:, None, :] / count[:, None, None]
+        second = table.second.astype(np.float64)
+        scatter = np.stack([second[:, k] - first[:, i] * first[:, j] / count for k, (i, j) in enumerate(_UPPER)])
         # A million equal points leave nothing but rounding, which need not be a covariance.
-        scatter[np.abs(scatter).max(axis=(1, 2)) < 1e-13 * np.abs(second).max(axis=(1, 2))] = 0
+        scatter[:, np.abs(scatter).max(axis=0) < 1e-13 * np.abs(second).max(axis=1)] = 0
         mean_m = (table.key + 0.5) * self.side_m + first / count[:, None] * step_m
         return Moments(
             count,
             mean_m,
-            scatter * step_m**2,
+            _square(scatter * step_m**2),
             table.n_intensity,
             table.intensity.astype(np.float64) @ _PER_PART,
             table.intensity_squared.astype(np.float64) @ _PER_PART,
@@ -281,20 +281,19 @@ class VoxelStatistics:
             InputError: nothing was gathered that could be learned from.
         """
         require_points(self.n_beams, len(self))
-        moments = self.moments()
-        enough = moments.count >= min_points
-        if not enough.any():
+        moments = self.moments(min_points)
+        if len(moments) == 0:
             raise InputError(
                 "min_points",
                 f"none of {len(self)} voxels of {self.side_m:g} m has {min_points} points, the fullest has "
-                f"{moments.count.max()}; take more sweeps, larger voxels or a smaller min_points",
+                f"{self.moments().count.max()}; take more sweeps, larger voxels or a smaller min_points",
             )
-        return moments.select(enough).gaussians(tau=tau, min_sigma_m=min_sigma_m)
+        return moments.gaussians(tau=tau, min_sigma_m=min_sigma_m)
 
     def __getstate__(self) -> dict[str, Any]:
         """Give plain values and arrays."""
         state = {"side_m": self.side_m, "n_beams": self.n_beams, "map_origin_m": self.map_origin_m}
-        table = self._sums.table()
+        table = self._sums.table(min_count=1)
         return state | {"table": {name: getattr(table, name) for name in _TABLE}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -18,6 +18,7 @@ from hedgerow.base.parameters import NotNegative, Parameters, Positive
 from hedgerow.base.progress import Progress
 from hedgerow.errors import InputError
 from hedgerow.models.steps.log_chunks import LearningTask, LogChunks
+from hedgerow.models.steps.touched_rows import TouchedRows
 from hedgerow.parallel.engine import Shared
 from hedgerow.parallel.log_parts import LogPart, map_log, share_with
 from hedgerow.world.elements import Gaussians, Triangles
@@ -120,19 +121,22 @@ def count(
         progress: called with the number of beams done.
     """
     work = _Count(share_with(chunks, (tables, boxes_m)), max_range_m, window_m)
-    return sum(map_log(chunks, work, progress), Counts.zero(sum(len(table) for table in tables)))
+    hits_and_passes = np.zeros((sum(len(table) for table in tables), 2), dtype=np.int64)
+    for touched in map_log(chunks, work, progress):
+        touched.add_to(hits_and_passes)
+    return Counts(hits_and_passes[:, 0], hits_and_passes[:, 1])
 
 
 @dataclass(frozen=True, slots=True)
 class _Count:
-    """Counts hits and passes of one part of a log."""
+    """Counts hits and passes of one part of a log: the two columns of what it returns."""
 
     elements: Shared[tuple[Tables, NDArray[np.float64] | None]]
     """With their boxes."""
     max_range_m: float
     window_m: float
 
-    def __call__(self, part: LogPart) -> Counts:
+    def __call__(self, part: LogPart) -> TouchedRows:
         log, scene = part.read(), self.elements.built(_scene)
         range_m = np.ascontiguousarray(log.returns.first_m)
         hits, passes = scene.count(
@@ -142,7 +146,7 @@ class _Count:
             window_m=self.window_m,
             boxes_m=self.elements.value[1],
         )
-        return Counts(hits.astype(np.int64), passes.astype(np.int64))
+        return TouchedRows.of(np.stack([hits, passes], axis=1))
 
 
 def _scene(elements: tuple[Tables, NDArray[np.float64] | None]) -> Scene:
