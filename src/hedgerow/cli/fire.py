@@ -107,7 +107,6 @@ def fire(
         memory for the tiles of a learned world, for example 2G, which are then read as the beams need them; default:
         all of it is loaded
     """
-    from hedgerow.base.progress import step_bar
     from hedgerow.drives import Drive, absolute, stamp_of
     from hedgerow.view.sweep import draw_sweep
 
@@ -242,6 +241,8 @@ def _reach_m(log: "Log") -> float:
 
 def _open(drive: "Drive", loop: bool = False) -> "Simulation":
     """Build the scene, or load the world, and say what was done."""
+    from hedgerow.base.progress import step_bar
+
     with step_bar() as progress:
         simulation, summary = drive.open(progress, loop=loop)
     out.print(summary)
@@ -252,7 +253,7 @@ def _record_in_parts(
     drive: "Drive", output: Path, write_as: str | None, writing: dict[str, Any], spread: WorkerOptions
 ) -> "Log":
     """Fire into a folder of Parquet parts, say what was written, and return the middle sweep."""
-    from hedgerow.base.progress import progress_bar
+    from hedgerow.base.progress import progress_bar, step_bar
     from hedgerow.drives import plan_drive, record_in_parts
     from hedgerow.io import read_log
 
