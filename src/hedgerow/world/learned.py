@@ -33,7 +33,7 @@ from hedgerow.world.assets import Asset, instances_of, require_assets, spread_in
 from hedgerow.world.check import TABLES, check_table, name_of
 from hedgerow.world.elements import Elements, Gaussians, Instances, Points, RememberedBeams, Triangles
 from hedgerow.world.points import PointScene, Remembered, build_cloud
-from hedgerow.world.scene import Scene
+from hedgerow.world.scene import Scene, unfolds
 from hedgerow.world.store.header import Position, Provenance, WorldHeader
 from hedgerow.world.store.tiles import in_tile_order
 from hedgerow.world.target import RangeDensity, Target, mix_densities, options_of
@@ -359,7 +359,10 @@ class LearnedWorld(ElementWorld):
         remembered = self._remembered(own)
         if remembered is not None and len(self.tables.get("instances", ())):
             raise InputError("world", "remembers points or beams, which cannot stand beside instances of assets")
-        scene = self._fill(Scene(self.header.origin_m), [asset.scene for asset in self.assets])
+        instances = self.tables.get("instances")
+        n_copies = int(instances.n_elements().sum()) if instances is not None else 0
+        empty = Scene(self.header.origin_m, unfold=unfolds(n_copies))
+        scene = self._fill(empty, [asset.scene for asset in self.assets])
         return Target(scene, remembered, self.beam)
 
     def _remembered(self, first: int) -> Remembered | None:

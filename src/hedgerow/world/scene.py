@@ -99,12 +99,14 @@ class _Placed:
 class Scene:
     """Meshes, Gaussians and placed scenes; frozen once it is built, fired at or placed in another scene."""
 
-    def __init__(self, origin_m: ArrayLike | None = None) -> None:
+    def __init__(self, origin_m: ArrayLike | None = None, *, unfold: bool = True) -> None:
         """Make an empty scene.
 
         Args:
             origin_m: (3,) where its float32 frame sits in the map, best near the middle of the scene [m]. Default: 0;
                 or the middle of what is added first, if all of that lies more than 10 km away.
+            unfold: whether copies of Gaussians may stand in one search tree (`MOST_UNFOLDED`); else each copy is an
+                instance, which is slower to fire at and far quicker to build.
 
         Raises:
             InputError: not three numbers within ±1e8 m.
@@ -115,7 +117,7 @@ class Scene:
         arrays.require_coordinates("origin_m", self.origin_m)
         self._chooses_origin = origin_m is None
         self._core = _core.Scene()
-        self._core.unfold_up_to(MOST_UNFOLDED)
+        self._core.unfold_up_to(MOST_UNFOLDED if unfold else 0)
         self._frozen = False
         self._box: Box | None = None
         self._smallest_scale = 1.0
@@ -568,6 +570,15 @@ class Scene:
     def _require_open(self) -> None:
         if self._frozen:
             raise InputError("scene", "in use already; add everything before firing at it or placing it")
+
+
+def unfolds(n_copies: int) -> bool:
+    """Tell whether a world unfolds its copies of assets, which have so many elements together.
+
+    All of the world counts, whatever part of it is in memory: so a part answers as the whole does, and a large world,
+    whose parts come and go, need not build a search tree over all elements around for every change.
+    """
+    return n_copies <= MOST_UNFOLDED
 
 
 def beam_arrays(beams: Beams, scene_origin_m: Sequence[float]) -> _core.BeamArrays:

@@ -34,10 +34,11 @@ class TilePart:
 class TileParts:
     """Makes the tiles of one world, on any thread."""
 
-    def __init__(self, file: WorldFile) -> None:
-        """Take the world on the disk."""
+    def __init__(self, file: WorldFile, *, keep_assets: bool = False) -> None:
+        """Take the world on the disk; with `keep_assets`, an asset that was read stays in memory."""
         self._file = file
         self._first = file.tiles.first
+        self._kept: list[Asset] | None = [] if keep_assets else None
         self._assets: WeakValueDictionary[int, Asset] = WeakValueDictionary()  # those that some tile has copies of
         self._reading_assets = Lock()
 
@@ -69,4 +70,6 @@ class TileParts:
             asset = self._assets.get(number)
             if asset is None:
                 self._assets[number] = asset = self._file.read_asset(number)
+                if self._kept is not None:
+                    self._kept.append(asset)
             return asset

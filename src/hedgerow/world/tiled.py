@@ -24,11 +24,12 @@ from hedgerow.base.arguments import as_whole, require_kind
 from hedgerow.base.box import Box
 from hedgerow.errors import InputError
 from hedgerow.log import Beams
+from hedgerow.world.check import TABLES
 from hedgerow.world.elements import Points
 from hedgerow.world.learned import ElementWorld, Rows
 from hedgerow.world.points import PointScene
 from hedgerow.world.prefetch import SWEEPS_AHEAD, Prefetch
-from hedgerow.world.scene import Scene
+from hedgerow.world.scene import Scene, unfolds
 from hedgerow.world.store.files import WorldFile
 from hedgerow.world.target import Target
 from hedgerow.world.tile_parts import TilePart, TileParts
@@ -39,7 +40,11 @@ if TYPE_CHECKING:
 
 _BYTES_EACH = {"triangles": 260, "gaussians": 180, "points": 85, "instances": 120}
 """Memory per element once it has been fired at and scored: measured on a million of each, rounded up. Of triangles and
-Gaussians, 30 are for labels: three labels take 28, one takes none."""
+Gaussians, 30 are for labels: three labels take 28, one takes none. Of instances, each element of each copy counts."""
+_BYTES_COPY = 1500
+"""Memory per copy of an asset, where copies are not unfolded; the elements of the asset come on top, once."""
+_ASSETS_SHARE = 4
+"""Assets that take at most one in so many bytes of the budget stay in memory, and are counted once for all tiles."""
 
 
 class TiledWorld(ElementWorld):
@@ -64,14 +69,33 @@ class TiledWorld(ElementWorld):
         if self._file.size.tables.get("beams"):
             raise InputError("world", f"{path} remembers beams, which are searched all at once; open it as a whole")
         self._first = self._tiles.first
-        each = np.array([_BYTES_EACH[self._tiles.name(row)] for row in range(len(self._tiles))], dtype=np.int64)
-        self._cost = np.ones(len(each), dtype=np.int64) if max_bytes is None else each * self._tiles.elements
-        self._budget = budget
-        self._parts = TileParts(self._file)
+        copies = self._tiles.table == list(TABLES).index("instances")
+        self._unfolds = unfolds(int(self._tiles.elements[copies].sum()))
+        self._assets_bytes = 0 if max_bytes is None else self._bytes_of_kept_assets(budget)
+        self._cost = np.ones(len(copies), dtype=np.int64) if max_bytes is None else self._bytes_of_tiles(copies)
+        self._budget = budget - self._assets_bytes
+        self._parts = TileParts(self._file, keep_assets=self._assets_bytes > 0)
         self._loaded: OrderedDict[int, TilePart] = OrderedDict()
         self._ahead = Prefetch(self._parts.make) if prefetch else None
         self._expected: dict[int, int] = {}  # tiles of coming sweeps, and how soon
         self._last: tuple[NDArray[np.intp], Target] | None = None
+
+    def _bytes_of_kept_assets(self, budget: int) -> int:
+        """Return what the assets take that stay in memory: all, or none if they would take too much of the budget."""
+        parts = [part for asset in self._file.assets for part in asset.parts]
+        total = sum(_BYTES_EACH[part.table] * part.n for part in parts)
+        return total if not self._unfolds and _ASSETS_SHARE * total <= budget else 0
+
+    def _bytes_of_tiles(self, copies: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Return what each tile takes; `copies` are those of instances."""
+        each = np.array([_BYTES_EACH[self._tiles.name(row)] for row in range(len(copies))], dtype=np.int64)
+        cost = each * self._tiles.elements
+        if self._unfolds:
+            return cost
+        # Which assets a tile has copies of is not known before it is read: at most all of them, each once.
+        stored = 0 if self._assets_bytes else sum(asset.n_elements for asset in self._file.assets)
+        assets = np.minimum(self._tiles.elements, stored) * _BYTES_EACH["triangles"]
+        return np.where(copies, _BYTES_COPY * self._tiles.n + assets, cost)
 
     def size(self) -> WorldSize:
         """Count elements, parameters and bytes, of the whole world."""
@@ -90,7 +114,8 @@ class TiledWorld(ElementWorld):
     @property
     def memory(self) -> int:
         """What the tiles in memory take, those that are read ahead included: bytes by estimate, or tiles."""
-        return self._cost_of({*self._loaded, *self._rows_ahead()})
+        tiles = self._cost_of({*self._loaded, *self._rows_ahead()})
+        return tiles + (self._assets_bytes if tiles else 0)
 
     def expect(self, origin_m: ArrayLike, reach_m: float) -> None:
         """Hear where the coming sweeps will be fired, and read their tiles in the background, as far as memory goes.
@@ -167,7 +192,8 @@ class TiledWorld(ElementWorld):
             unit = "tiles" if self._cost.max() == 1 else "bytes"
             raise InputError(
                 "world",
-                f"a single beam needs {cost} {unit}, but only {self._budget} may be in memory; "
+                f"a single beam needs {cost + self._assets_bytes} {unit}, but only "
+                f"{self._budget + self._assets_bytes} may be in memory; "
                 f"allow more, or fire with a lower max_range_m",
             )
         direction = beams.direction[each]
@@ -201,7 +227,7 @@ class TiledWorld(ElementWorld):
             return self._last[1]
         self._last = None  # lets go of its tiles
         self._make_room(set(needed.tolist()))
-        scene = Scene(self.header.origin_m)
+        scene = Scene(self.header.origin_m, unfold=self._unfolds)
         clouds: list[_core.PointCloud] = []
         for row in needed.tolist():
             part = self._part(row).target

@@ -29,7 +29,7 @@ from hedgerow.base.places import Address, as_place, replaced_folder
 from hedgerow.base.settings_file import read_toml
 from hedgerow.errors import FileError, InputError, one_line, shown
 from hedgerow.io.describe import bytes_of, count, extent_text, position_text, size_text
-from hedgerow.world.assets import Asset
+from hedgerow.world.assets import Asset, require_assets
 from hedgerow.world.check import TABLES, check_table, name_of
 from hedgerow.world.elements import Elements, Instances
 from hedgerow.world.store.asset_files import ASSETS, LIST, part_paths, read_asset, read_asset_list, write_assets
@@ -82,13 +82,16 @@ def save_world(
         _finish(folder, header, written, tables, size, assets)
 
 
-def save_tiles(path: str | Path, header: WorldHeader, parts: Iterable[Elements]) -> WorldSize:
+def save_tiles(
+    path: str | Path, header: WorldHeader, parts: Iterable[Elements], assets: Sequence[Asset] = ()
+) -> WorldSize:
     """Write a world of one table tile by tile, so that it may be larger than memory; return its size.
 
     Args:
         path: the folder; an old world is replaced.
         header: what the world says about itself; its `origin_m` must lie among the elements.
         parts: the elements of each tile, by x, then y, of the tiles; all with the same settings.
+        assets: what instances are copies of.
 
     Raises:
         InputError: a part is wrong, lies in more than one tile, or comes out of order.
@@ -97,19 +100,22 @@ def save_tiles(path: str | Path, header: WorldHeader, parts: Iterable[Elements])
     empty: dict[str, Elements] = {}
     total: Counter[str] = Counter()
     with _world_folder(path) as folder:
-        written = _write_tiles(folder, _checked_tiles(parts, header.tile_m, empty, total))
+        written = _write_tiles(folder, _checked_tiles(parts, header.tile_m, empty, total, assets))
+        for asset in assets:
+            total.update({"parameters": asset.n_parameters(), "bytes": asset.n_bytes()})
         size = WorldSize(dict.fromkeys(empty, total["rows"]), total["parameters"], total["bytes"])
-        _finish(folder, header, written, empty, size, ())
+        _finish(folder, header, written, empty, size, assets)
     return size
 
 
 def _checked_tiles(
-    parts: Iterable[Elements], tile_m: float, empty: dict[str, Elements], total: Counter[str]
+    parts: Iterable[Elements], tile_m: float, empty: dict[str, Elements], total: Counter[str], assets: Sequence[Asset]
 ) -> Iterator[tuple[TileList, Elements]]:
     """Check that each part is a tile that comes in order; note the settings of the first, and how much there is."""
     before: tuple[int, int] | None = None
     for part in parts:
         table = check_table(part)
+        require_assets(assets, table)
         name = name_of(table)
         tile = list_tiles({name: table}, tile_m)
         if len(tile) != 1 or name != next(iter(empty), name):
