@@ -17,9 +17,7 @@ constexpr int kMostSteps = 60;     // of the search for the median; halving alon
 
 double below(double z) { return z < -kFar ? 0.0 : z > kFar ? 1.0 : 0.5 * std::erfc(-z / std::numbers::sqrt2); }
 
-double peak(double z) {
-    return std::abs(z) > kFar ? 0.0 : std::exp(-0.5 * z * z) / std::sqrt(2 * std::numbers::pi);
-}
+double peak(double z) { return std::abs(z) > kFar ? 0.0 : std::exp(-0.5 * z * z) / std::sqrt(2 * std::numbers::pi); }
 
 // E|X| of a normal X.
 double mean_distance(double mean, double sigma) {
@@ -45,7 +43,7 @@ void RangeForecast::take(const std::vector<Crossing>& crossings) {
             part.inside = weight * share;
             if (share < 1 && share > 0) {
                 const double shift = (peak(low) - peak(high)) / share;
-                const double edges = ((share > 0 ? low * peak(low) : 0) - high * peak(high)) / share;
+                const double edges = (low * peak(low) - high * peak(high)) / share;
                 part.mean_inside_m = std::clamp<double>(mean + sigma * shift, limits_.min_m, limits_.max_m);
                 part.sigma_inside_m = sigma * std::sqrt(std::max(0.0, 1 + edges - shift * shift));
             }
@@ -62,7 +60,8 @@ void RangeForecast::take(const std::vector<Crossing>& crossings) {
 // Probability of a return nearer than a range within the limits.
 double RangeForecast::share_below(double range_m) const {
     double sum = 0;
-    for (const Part& part : parts_) sum += part.weight * (below((range_m - part.mean_m) / part.sigma_m) - part.below_low);
+    for (const Part& part : parts_)
+        sum += part.weight * (below((range_m - part.mean_m) / part.sigma_m) - part.below_low);
     return sum;
 }
 
@@ -78,18 +77,16 @@ float RangeForecast::median_m() const {
     double at = (low + high) / 2;
     for (int step = 0; step < kMostSteps && high - low > 1e-4; ++step) {
         double slope = 0;
-        for (const Part& part : parts_)
-            slope += part.weight * peak((at - part.mean_m) / part.sigma_m) / part.sigma_m;
+        for (const Part& part : parts_) slope += part.weight * peak((at - part.mean_m) / part.sigma_m) / part.sigma_m;
         const double off = share_below(at) - half;
-        (off < 0 ? low : high) = at;
-        if (std::abs(off) < 1e-9) break;
+        (off < -1e-9 ? low : high) = at;  // the nearest median where a gap makes several
         // Newton's step where it stays within the bracket, halving elsewhere.
         const double next = slope > 0 ? at - off / slope : low;
         const bool stays = next > low && next < high;
-        if (stays && std::abs(next - at) < 1e-5) return static_cast<float>(next);
+        if (stays && std::abs(next - at) < 1e-5) return static_cast<float>(next);  // Newton has arrived
         at = stays && step % 3 != 2 ? next : (low + high) / 2;
     }
-    return static_cast<float>(at);
+    return static_cast<float>(high);
 }
 
 float RangeForecast::intensity() const {

@@ -15,11 +15,11 @@ namespace hedgerow {
 
 // One number for each beam.
 struct ForecastArrays {
-    std::span<double> returns;    // probability of a return
-    std::span<float> median_m;    // median of the range of a return; infinite where none is possible
-    std::span<float> intensity;   // mean intensity of a return; NaN where it is unknown
-    std::span<double> error_m;    // E|X - y| of a drawn range X and the measured one y; empty: not wanted
-    std::span<double> spread_m;   // E|X - X'| of two drawn ranges; empty: not wanted
+    std::span<double> returns;   // probability of a return
+    std::span<float> median_m;   // median of the range of a return; infinite where none is possible
+    std::span<float> intensity;  // mean intensity of a return; NaN where it is unknown
+    std::span<double> error_m;   // E|X - y| of a drawn range X and the measured one y; empty: not wanted
+    std::span<double> spread_m;  // E|X - X'| of two drawn ranges; empty: not wanted
 };
 
 // `range_m` are the measured ranges, infinite for no return; empty where error_m is.

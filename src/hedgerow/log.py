@@ -189,6 +189,11 @@ class Returns(Table):
         """(N,) range of the nearest return of each pulse [m], inf if there is none."""
         return self.range_m if self.range_m.ndim == 1 else self.range_m[:, 0]
 
+    def first(self, name: str) -> NDArray[Any] | None:
+        """Return the (N,) column of this name, for example intensity, of the nearest returns; None if it is unknown."""
+        column = getattr(self, name)
+        return column if column is None or column.ndim == 1 else column[:, 0]
+
     @property
     def n_per_pulse(self) -> int:
         """How many returns a pulse can have, R."""

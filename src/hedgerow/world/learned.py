@@ -32,12 +32,13 @@ from hedgerow.sensor import Sensor
 from hedgerow.world.assets import Asset, instances_of, require_assets, spread_instances
 from hedgerow.world.check import TABLES, check_table, name_of
 from hedgerow.world.elements import Elements, Gaussians, Instances, Points, RememberedBeams, Triangles
+from hedgerow.world.forecast import Forecast, join_forecasts
 from hedgerow.world.points import PointScene, Remembered, build_cloud
 from hedgerow.world.scene import Scene, unfolds
 from hedgerow.world.store.header import Position, Provenance, WorldHeader
 from hedgerow.world.store.tiles import in_tile_order
 from hedgerow.world.target import RangeDensity, Target, mix_densities, options_of
-from hedgerow.world.world import Answered, Shot, World, WorldSize, require_end_of_range
+from hedgerow.world.world import Answered, Shot, World, WorldSize, require_end_of_range, require_far_limit
 
 _LEAST_TILE_M = 0.001
 Rows = slice | NDArray[np.intp]
@@ -168,6 +169,22 @@ class ElementWorld(World):
             done += len(some)
             del target
         return out
+
+    def _forecast(self, beams: Beams, shot: Shot, range_m: NDArray[np.float32] | None, draws: int) -> Forecast:
+        if self.vegetation is not None:
+            return super()._forecast(beams, shot, range_m, draws)
+        require_far_limit(shot.max_range_m)
+        found: list[tuple[Rows, Forecast]] = []
+        done = 0
+        for rows, target in self._targets(beams, shot.max_range_m):
+            if not target.knows_forecast:
+                return super()._forecast(beams, shot, range_m, draws)
+            some = beams[rows]
+            options = options_of(shot.min_range_m, shot.max_range_m, shot.threads, _after(done, shot.progress))
+            found.append((rows, target.scene.forecast(some, None if range_m is None else range_m[rows], **options)))
+            done += len(some)
+            del target
+        return join_forecasts(found, len(beams))
 
     def pdf(
         self, beam: Beams, range_m: ArrayLike, *, sensor: Sensor | None = None, min_sigma_m: float = 0.001

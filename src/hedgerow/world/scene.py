@@ -32,6 +32,7 @@ from hedgerow.world.element_arrays import (
     stop_law,
     whitening,
 )
+from hedgerow.world.forecast import Forecast
 from hedgerow.world.labels import LabelCounts, engine_labels
 from hedgerow.world.objects import ObjectIndex
 from hedgerow.world.placement import nearest_m, placed_box, smallest_scale
@@ -486,6 +487,45 @@ class Scene:
             min_sigma_m=min_sigma_m,
             threads=require_threads(threads),
             progress=progress,
+        )
+
+    def forecast(
+        self,
+        beams: Beams,
+        range_m: NDArray[np.float32] | None = None,
+        *,
+        min_range_m: float = 0.0,
+        max_range_m: float,
+        min_sigma_m: float = 0.001,
+        threads: int = 0,
+        progress: Progress | None = None,
+    ) -> Forecast:
+        """Return the distribution of the range of each beam, as the mixture of all elements on it has it.
+
+        Args:
+            range_m: (N,) float32 measured ranges, inf for no return; None: error_m and spread_m are not wanted.
+            max_range_m: finite; no return counts as a range there.
+            min_sigma_m: sharper elements, such as noiseless triangles, count as this wide.
+        """
+        ranges = None if range_m is None else _ranges("range_m", range_m, beams)
+        require_limits(min_range_m, max_range_m)
+        as_number("max_range_m", max_range_m, 0, arrays.FARTHEST_M)
+        as_number("min_sigma_m", min_sigma_m, 0, arrays.FARTHEST_M)
+        found = self.native.forecast(
+            self.beam_arrays(beams),
+            range_m=ranges,
+            limits=_core.RangeLimits(min_m=min_range_m, max_m=max_range_m),
+            min_sigma_m=min_sigma_m,
+            threads=require_threads(threads),
+            progress=progress,
+        )
+        scored = ranges is not None
+        return Forecast(
+            returns=found.returns,
+            median_m=found.median_m,
+            intensity=found.intensity,
+            error_m=found.error_m if scored else None,
+            spread_m=found.spread_m if scored else None,
         )
 
     def first_behind(

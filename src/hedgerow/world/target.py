@@ -49,6 +49,11 @@ class Target:
     beam: BeamSettings = field(default_factory=BeamSettings)
     """How pulses are sampled and received, where meshes stand among the elements."""
 
+    @property
+    def knows_forecast(self) -> bool:
+        """Whether the distribution of a range is known: single rays through triangles and Gaussians alone."""
+        return self.points is None and not self.scene.answers("sub_ray")
+
     def answered(self, beams: Beams, shot: Shot, progress: Progress | None) -> Answered:
         """Draw the returns of each pulse: of meshes by pulses with width, of what was learned by their axes alone."""
         limits = (shot.min_range_m, shot.max_range_m)

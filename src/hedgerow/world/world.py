@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 import hedgerow
 from hedgerow.base import arrays
-from hedgerow.base.arguments import require_kind
+from hedgerow.base.arguments import as_whole, require_kind
 from hedgerow.base.box import Box
 from hedgerow.base.progress import Progress
 from hedgerow.base.randomness import require_seed
@@ -27,7 +27,12 @@ from hedgerow.errors import InputError
 from hedgerow.log import Beams, Log, Returns, require_limits
 from hedgerow.pulse.vegetation import VegetationSettings, respond
 from hedgerow.sensor import Sensor
+from hedgerow.world.forecast import Forecast, forecast_by_draws
 from hedgerow.world.scene import Scene, require_threads
+
+FORECAST_DRAWS = 8
+"""Draws of a world that does not know its own distribution: scores are unbiased with any number."""
+_MOST_DRAWS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +197,66 @@ class World(ABC):
         """
         raise InputError("world", f"a {type(self).__name__} does not know how likely a range is")
 
+    def expected(
+        self,
+        beams: Beams,
+        *,
+        sensor: Sensor | None = None,
+        limits_m: tuple[float, float] | None = None,
+        draws: int = FORECAST_DRAWS,
+        threads: int = 0,
+        progress: Progress | None = None,
+    ) -> Forecast:
+        """Return what to expect of each beam: probability of a return, median range, mean intensity.
+
+        Args:
+            beams: map frame, in any order.
+            sensor, limits_m: as in `fire`; the far limit must be finite.
+            draws: how many answers are drawn where the world does not know its own distribution.
+            threads: 0 for all.
+            progress: called between batches with the number of beams done.
+
+        Returns:
+            The same every time: exact along the beam for worlds of elements, else from draws of fixed seeds.
+
+        Raises:
+            InputError: as `fire`; or there is no far limit.
+        """
+        require_kind("beams", beams, Beams, "Beams; of a log, log.beams")
+        return self._forecast(beams, self._shot(0, sensor, limits_m, threads, progress), None, draws)
+
+    def forecast(
+        self, log: Log, *, draws: int = FORECAST_DRAWS, seed: int = 0, threads: int = 0, progress: Progress | None = None
+    ) -> Forecast:
+        """Return what is expected of the beams of a log within its limits, and how far what was measured is from it.
+
+        Args:
+            log: beams with measured ranges.
+            draws: how many answers are drawn where the world does not know its own distribution.
+            seed: of these draws.
+            threads: 0 for all.
+            progress: called between batches with the number of beams done.
+
+        Raises:
+            InputError: the log has no maximal range.
+        """
+        require_kind("log", log, Log, "a Log")
+        limits_m = (log.min_range_m, log.max_range_m)
+        shot = self._shot(seed, Sensor.of(log), limits_m, threads, progress)
+        return self._forecast(log.beams, shot, np.ascontiguousarray(log.returns.first_m), draws)
+
+    def _forecast(self, beams: Beams, shot: Shot, range_m: NDArray[np.float32] | None, draws: int) -> Forecast:
+        """Estimate it from draws; worlds that know their distribution say so here."""
+        as_whole("draws", draws, 2, _MOST_DRAWS)
+        require_far_limit(shot.max_range_m)
+        seeds = np.random.SeedSequence(shot.seed).generate_state(draws, np.uint64).tolist()
+
+        def draw(number: int) -> Returns:
+            own = replace(shot, seed=int(seeds[number]), progress=None)
+            return self._log(beams, self.answered(beams, own), own, noise=False).returns
+
+        return forecast_by_draws(draw, draws, shot.max_range_m, range_m)
+
     def with_vegetation(self, settings: VegetationSettings | None) -> Self:
         """Return this world with vegetation that scatters ranges (Mattes 2021); elements are shared.
 
@@ -334,11 +399,30 @@ class SceneWorld(World):
         """Return the scene."""
         return self.scene
 
+    def _forecast(self, beams: Beams, shot: Shot, range_m: NDArray[np.float32] | None, draws: int) -> Forecast:
+        if self.vegetation is not None:
+            return super()._forecast(beams, shot, range_m, draws)
+        require_far_limit(shot.max_range_m)
+        return self.scene.forecast(
+            beams,
+            range_m,
+            min_range_m=shot.min_range_m,
+            max_range_m=shot.max_range_m,
+            threads=shot.threads,
+            progress=shot.progress,
+        )
+
 
 def objects_column(scene: Scene, element: NDArray[np.int64]) -> dict[str, NDArray[np.uint32]]:
     """Return the column of objects for returns from these elements; empty if the scene has no objects."""
     found = scene.objects_of(element)
     return {} if found is None else {"object": found}
+
+
+def require_far_limit(max_range_m: float) -> None:
+    """Raise InputError if there is no far limit: a forecast counts no return as a range there."""
+    if not np.isfinite(max_range_m):
+        raise InputError("max_range_m", "a forecast needs a finite range limit; name a sensor, or set the log's")
 
 
 def require_end_of_range(log: Log) -> None:
