@@ -16,105 +16,12 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
-
 import hedgerow as hr
+from hedgerow.bench.long_trail import TRAIL_SENSOR, long_trail
 from hedgerow.io.parquet.reader import LogFile
 from hedgerow.scenes.site import open_scene
 
-SENSOR = "hdl-32e"
-HALF_WIDTH_M = 45.0
 HEDGEROW = [sys.executable, "-c", "from hedgerow.cli import main; main()"]
-
-
-def scene(length_m, seed=5):
-    """Return the text of the scene file."""
-    rng = np.random.default_rng(seed)
-    x = np.arange(-length_m / 2, length_m / 2 + 1, 30.0)
-    way = ", ".join(f"[{a:.0f}, {b:.1f}]" for a, b in zip(x, rng.uniform(-6, 6, len(x)), strict=True))
-    return f"""# SPDX-License-Identifier: Apache-2.0
-about = "A trail of {length_m / 1000:g} km through meadow and wood."
-seed = {seed}
-sensor = "{SENSOR}"
-
-[terrain]
-kind = "noise"
-size_m = [{length_m + 160:.0f}, {2 * HALF_WIDTH_M:.0f}]
-spacing_m = 0.5
-relief_m = 6
-wavelength_m = 55
-octaves = 5
-roughness = 0.33
-
-[trail]
-path_m = [{way}]
-width_m = 3.0
-material = "gravel"
-
-[plants.short]
-kind = "blade-grass"
-variants = 4
-parameters = {{ height_m = 0.16, width_m = 0.005, bend_deg = 40, segments = 3 }}
-
-[plants.bush]
-kind = "shrub"
-variants = 4
-
-[plants.oak]
-kind = "broadleaf"
-variants = 4
-parameters = {{ height_m = 9, crown_diameter_m = 5.5, crown_base_m = 2.2 }}
-
-[plants.spruce]
-kind = "conifer"
-variants = 3
-parameters = {{ height_m = 11 }}
-
-[shapes.boulder]
-kind = "ellipsoid"
-size_m = [1.3, 1.0, 0.8]
-
-[scatter.boulders]
-what = "boulder"
-density_per_m2 = 0.001
-trail_distance_m = [2.6, 25]
-scale = [0.4, 1.5]
-sink_m = 0.12
-
-[scatter.oaks]
-what = "oak"
-density_per_m2 = 0.006
-trail_distance_m = [3.2, 60]
-spacing_m = 3
-scale = [0.7, 1.25]
-sink_m = 0.1
-
-[scatter.spruces]
-what = "spruce"
-density_per_m2 = 0.003
-trail_distance_m = [3.2, 60]
-spacing_m = 3
-scale = [0.5, 1.15]
-sink_m = 0.1
-
-[scatter.bushes]
-what = "bush"
-density_per_m2 = 0.012
-trail_distance_m = [2.6, 60]
-scale = [0.6, 1.4]
-sink_m = 0.05
-
-[scatter.verge]
-what = "short"
-density_per_m2 = 20
-trail_distance_m = [1.5, 5]
-
-[trajectories.drive]
-along_trail = true
-from_m = 10
-speed_mps = SPEED
-height_m = 1.9
-"""
 
 
 def timed(title, *command):
@@ -141,12 +48,12 @@ def main():
     parser.add_argument("--folder", type=Path, default=Path("out/long-trail"))
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
-    sensor, workers = hr.Sensor.named(SENSOR), ["--workers", given.workers] if given.workers else []
+    sensor, workers = hr.Sensor.named(TRAIL_SENSOR), ["--workers", given.workers] if given.workers else []
     sweeps = round(given.beams / sensor.pulses_per_sweep)
     speed = given.km * 1000 / (sweeps * sensor.sweep_s) * 0.98
     path = given.folder / "long-trail.toml"
-    path.write_text(scene(given.km * 1000).replace("SPEED", f"{speed:.3f}"), encoding="utf-8")
-    print(f"{given.km:g} km at {speed:.2f} m/s, {sweeps:,} sweeps of {SENSOR}, {os.cpu_count()} cores, {workers}")
+    path.write_text(long_trail(given.km * 1000, speed), encoding="utf-8")
+    print(f"{given.km:g} km at {speed:.2f} m/s, {sweeps:,} sweeps of {TRAIL_SENSOR}, {os.cpu_count()} cores, {workers}")
     log = given.folder / "drive"
     if not log.exists():
         timed("fire the scene", "fire", path, "--sweeps", sweeps, "-o", log, *workers)
@@ -157,7 +64,7 @@ def main():
         print(f"{'':32} {n_beams / took_s / 1e6:8.2f} M beams/s")
     if given.models:
         world = given.folder / f"{given.models[0]}.world"
-        again = ["--sensor", SENSOR, "--trajectory", given.folder / "drive.tum", "--sweeps", min(sweeps, 100)]
+        again = ["--sensor", TRAIL_SENSOR, "--trajectory", given.folder / "drive.tum", "--sweeps", min(sweeps, 100)]
         way = open_scene(path).build(wavelength_nm=905.0).trajectories["drive"]
         hr.write_trajectory(way, given.folder / "drive.tum")
         for memory in ([], ["--memory", "200M"]):

@@ -31,7 +31,7 @@ VERBS: dict[str, tuple[str, ...]] = {
     "Learn a site from a log": ("learn", "models", "tune", "segment"),
     "Compose new sites": ("primitives", "compose"),
     "Fire a lidar through a site": ("fire", "serve", "sensors", "scenes", "plants", "materials", "calibrate"),
-    "Measure": ("compare", "report", "risk", "reproduce"),
+    "Measure": ("compare", "report", "risk", "reproduce", "bench"),
 }
 """Headings of the help with their verbs, in order. A verb is the file of its name in this folder, and a word here."""
 out = Console(highlight=False, markup=False, soft_wrap=True)
