@@ -54,7 +54,8 @@ class Workers(Engine):
         """Start a cluster on this machine, or connect to one.
 
         Args:
-            workers: processes to start here; the cores of the machine are shared out among them.
+            workers: processes to start here; the cores of the machine are shared out among them, unless
+                HEDGEROW_THREADS says how many threads each has.
             folder: where finished parts are kept; on a cluster, a folder that all workers see. Default: a temporary
                 one, which is deleted at the end.
             scheduler: address of a running Dask scheduler, instead of `workers`.
@@ -206,7 +207,8 @@ class Workers(Engine):
 
     def _start(self, workers: int, memory: int | None) -> Any:
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        threads = max(1, cores // workers)
+        said = os.environ.get("HEDGEROW_THREADS", "")
+        threads = (int(said) if said.isdigit() else 0) or max(1, cores // workers)
         dask: Any = import_module("dask")
         settings = {
             "distributed.scheduler.allowed-failures": _LOST_WORKERS,

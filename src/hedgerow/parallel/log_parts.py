@@ -27,6 +27,17 @@ _T = TypeVar("_T")
 BEAMS_PER_PART = 1_000_000
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class PartSummary:
+    """What a part of a log is, without its beams."""
+
+    start: Log
+    """No beam, only sensor, limits, map origin and metadata."""
+    n_beams: int
+    n_returned: int
+    """Beams with a return."""
+
+
 @dataclass(frozen=True, slots=True)
 class LogPart:
     """Some sweeps of a log."""
@@ -52,10 +63,28 @@ class LogPart:
             FileError: the file cannot be read, or has changed since the log was cut.
         """
         if self.beams is None:
-            wanted = [sweep for sweep in self.sweeps if sweep not in self.held_out]
-            return keep("log", f"{self.path} {self.stamp}", self._open).read(wanted)
+            return self._file.read(self._wanted)
         log = self.beams.value
         return log[np.isin(log.beams.sweep, self.held_out, invert=True)] if self.held_out else log
+
+    def look(self) -> "PartSummary":
+        """Return what the log says of itself and how many beams returned; of a file, only small columns are read.
+
+        Raises:
+            FileError: as `read`.
+        """
+        if self.beams is None and not self.held_out:
+            return PartSummary(self._file.read([]), self.n_beams, self._file.count_returned(self._wanted))
+        log = self.read()
+        return PartSummary(log[:0], len(log), int(np.count_nonzero(np.isfinite(log.returns.first_m))))
+
+    @property
+    def _file(self) -> "LogFile":
+        return keep("log", f"{self.path} {self.stamp}", self._open)
+
+    @property
+    def _wanted(self) -> list[int]:
+        return [sweep for sweep in self.sweeps if sweep not in self.held_out]
 
     def own_sweeps(self) -> frozenset[int]:
         """Return the numbers of all its sweeps."""

@@ -141,6 +141,21 @@ class LogFile:
                 total[number] = total.get(number, 0) + n
         return dict(sorted(total.items()))
 
+    def count_returned(self, sweeps: Numbers) -> int:
+        """Count the pulses of some sweeps that returned; of all columns only the smallest are read.
+
+        Raises:
+            FileError: damaged.
+        """
+        index = self._sweep_index
+        groups = self._groups[arrays.is_member(index.low, sweeps) | (index.low != index.high)]
+        n = 0
+        for _, table in self._tables(groups, ["sweep", "range_m", "return_number"]):
+            columns = {name: table.column(name).to_numpy() for name in table.column_names}
+            first = np.isfinite(columns["range_m"]) & (columns["return_number"] <= 1)
+            n += int(np.count_nonzero(first & arrays.is_member(columns["sweep"], sweeps)))
+        return n
+
     @property
     def stamp(self) -> str:
         """Tells this content from what may later be written to the same path: size and time of every file."""

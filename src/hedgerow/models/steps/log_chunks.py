@@ -16,7 +16,7 @@ from hedgerow.base.columns import require_agreement
 from hedgerow.base.progress import Progress, ProgressSteps
 from hedgerow.errors import InputError
 from hedgerow.log import Log
-from hedgerow.parallel.log_parts import LogInParts, LogPart, map_log
+from hedgerow.parallel.log_parts import LogInParts, LogPart, PartSummary, map_log
 
 LogChunks = LogInParts | Callable[[], Iterable[Log]]
 """A log in parts (parallel/log_parts.py), or a function that gives its chunks, map frame, anew at each call."""
@@ -37,21 +37,12 @@ class LogSummary:
     """Numbers of the classes that its labels are of, by name, if it says."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _PartSummary:
-    start: Log
-    """No beam of the part, only what it says of itself."""
-    n_beams: int
-    n_returns: int
-
-
-def _look_at(part: LogPart) -> _PartSummary:
-    log = part.read()
-    return _PartSummary(log[:0], len(log), int(np.count_nonzero(np.isfinite(log.returns.first_m))))
+def _look_at(part: LogPart) -> PartSummary:
+    return part.look()
 
 
 def summarise(chunks: LogChunks) -> LogSummary:
-    """Read a log once before learning from it.
+    """Look through a log before learning from it.
 
     Raises:
         InputError: the log is empty or nothing in it returned, its chunks are of different sensors, or a missing return
@@ -64,7 +55,7 @@ def summarise(chunks: LogChunks) -> LogSummary:
             first = found.start
         require_agreement([first, found.start], ("sensor", "min_range_m", "max_range_m", "map_origin_m"))
         n_beams += found.n_beams
-        n_returns += found.n_returns
+        n_returns += found.n_returned
     if first is None or n_beams == 0:
         raise InputError("log", "is empty; there is nothing to learn from")
     if n_returns == 0:
