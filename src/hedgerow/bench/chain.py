@@ -61,11 +61,10 @@ class Chain:
             FileError: something could not be measured or written.
         """
         missing = self.missing(journal)
-        if not missing:
-            return
-        self._prepare()
-        last = self.tasks.index(missing[-1])
-        for task in self.tasks[: last + 1]:
+        last = self.tasks.index(missing[-1]) + 1 if missing else 0
+        if missing:
+            self._prepare()
+        for task in self.tasks[:last]:
             found = journal.find(self.part, task.settings)
             if found is not None and (task.makes is None or task.makes.exists()):
                 continue

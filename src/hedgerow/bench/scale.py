@@ -6,9 +6,9 @@ in scale.json as they come; scale.md and scale.png are made of all that are ther
 """
 
 import math
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 
 from hedgerow.bench import beams, processors, tiles, workers
@@ -153,11 +153,13 @@ def _parts(only: Sequence[str]) -> list[Part]:
 
 
 def _require_dask() -> None:
-    from importlib.util import find_spec
-
-    if "distributed" not in sys.modules and find_spec("distributed") is None:
+    if not _has_dask():
         said = "workers and processors need the package distributed, which is not installed; install it with: pip "
         raise InputError("--only", f"{said}install 'hedgerow[cluster]', or measure --only beams --only tiles")
+
+
+def _has_dask() -> bool:
+    return find_spec("distributed") is not None
 
 
 def _sizes(asked: Asked) -> Sizes:

@@ -98,7 +98,8 @@ def _finish(axes: Any, rows: Sequence[Row], title: str, x: str, y: str) -> None:
         axes.set_xscale("log")
         axes.set_yscale("log")
         low, high = axes.get_ylim()
-        axes.set_ylim(low / 2, high * 2)  # or small differences look large
+        if low > 0:
+            axes.set_ylim(low / 2, high * 2)  # or small differences look large
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter(_in_full)
             axis.set_minor_formatter("")

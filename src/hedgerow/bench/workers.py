@@ -99,7 +99,7 @@ def table(rows: Sequence[Row]) -> Table:
         lines.append((job, who, *stages, ratio, shown, f"{row.load:.1f}"))
     head = ("job", "who", "start-up [s]", "opening [s]", "work [s]", "of the plain process", "peak [MB]", "load")
     note = (
-        f"{_most_beams(rows) / 1e6:g} M beams. Start-up is that of the cluster, code loaded, opening the growing of the "
+        f"{_most_beams(rows) / 1e6:g} M beams. Start-up is that of the cluster, code loaded; opening is growing the "
         "scene, in each worker; neither is part of the work. Memory is that of the process, and of each worker. One "
         "worker uses all cores, two one half each."
     )
