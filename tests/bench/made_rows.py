@@ -8,7 +8,10 @@ from hedgerow.bench.journal import Row, machine
 from hedgerow.bench.process import peak_mb
 from hedgerow.bench.steps import STEPS
 
-VALUES = {"beams": 1_000_000, "seconds": 2.0, "open_s": 0.5, "start_s": 1.5, "own_mb": 100.0, "worker_mb": [50.0]}
+VALUES = {
+    **{"beams": 1_000_000, "seconds": 2.0, "processor_s": 3.5, "open_s": 0.5, "start_s": 1.5},
+    **{"own_mb": 100.0, "worker_mb": [50.0]},
+}
 
 
 def made_row(part, settings, **values):

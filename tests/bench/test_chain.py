@@ -108,7 +108,8 @@ def test_a_file_in_the_way_is_one_sentence(chain, journal, measuring):
 def test_a_row_in_words_has_the_memory_of_the_process_and_of_its_workers():
     row = made_row("workers", {}, worker_mb=[50.4, 60.6], elements=1234)
     assert in_words(row) == (
-        "2.00 s, 0.50 M beams/s, 1,234 elements, opened in 0.50 s, workers started in 1.5 s, 100 + 50 + 61 MB, load 0.5"
+        "2.00 s, 3.50 s of the processors, 0.50 M beams/s, 1,234 elements, opened in 0.50 s, "
+        "workers started in 1.5 s, 100 + 50 + 61 MB, load 0.5"
     )
     assert memory_mb(row) == pytest.approx(211.0)
     assert memory_mb(made_row("workers", {}, own_mb=None)) != memory_mb(row)

@@ -10,7 +10,7 @@ import pytest
 from small_scenes import small_scene
 
 from hedgerow import FileError
-from hedgerow.bench.process import measure, peak_mb
+from hedgerow.bench.process import measure, peak_mb, processor_s
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="peaks and cores of other processes are Linux's")
 
@@ -44,6 +44,18 @@ def test_workers_give_the_same_log_and_tell_their_memory(tmp_path):
     assert found["two"]["start_s"] > 0.1  # a process cannot start faster
     assert found["two"]["simulated_s"] == pytest.approx(0.2)
     assert not list(tmp_path.glob("*.parts"))
+    # Two sweeps take a tenth of a second; the other process sees workers by the hundredth.
+    assert all(0.02 < each["processor_s"] < 30 for each in found.values())
+
+
+def test_the_processor_time_of_another_process_is_counted():
+    code = "import sys\nwhile True:\n  if __import__('time').process_time() > 0.5: break\nprint(1, flush=True)\nsys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stdout.readline() == b"1\n"
+        before_s, with_s, again_s = processor_s(), processor_s([process.pid]), processor_s()
+        process.communicate()
+    # Steps of a hundredth; it may have spent more than the half second by the time that it is read.
+    assert 0.45 < with_s - before_s < 2.0 + again_s - before_s
 
 
 def test_what_a_step_refuses_is_one_sentence(tmp_path):

@@ -56,7 +56,7 @@ def test_a_long_drive_is_announced_and_a_short_one_goes_before_it(tmp_path, monk
 
     def measure(step, arguments, *, threads=None, cores=None):
         done.append(arguments.get("sweeps"))
-        return {"seconds": 30.0, "beams": 1, "own_mb": None, "worker_mb": []}
+        return {"seconds": 30.0, "processor_s": 30.0, "beams": 1, "own_mb": None, "worker_mb": []}
 
     monkeypatch.setattr(chain, "measure", measure)
     monkeypatch.setattr(scale, "draw_scale", lambda rows, path: None)
@@ -139,9 +139,9 @@ def test_goals_of_workers_are_held_against_the_best_rounds():
         of_workers("learn voxel", "1 worker", 1.2),
     ]
     table = workers.table(rows)
-    assert [line[:6] for line in table.rows[:2]] == [
-        ("fire", "plain process", "1.5", "0.5", "10.0", "1.00"),
-        ("fire", "1 worker", "1.5", "0.5", "10.5", "1.05"),
+    assert [line[:7] for line in table.rows[:2]] == [
+        ("fire", "plain process", "1.5", "0.5", "10.0", "3.5", "1.00"),
+        ("fire", "1 worker", "1.5", "0.5", "10.5", "3.5", "1.05"),
     ]
     assert table.notes[1:] == (
         "fire: one worker takes 1.05 times the plain process (goal: at most 1.1, reached).",
@@ -159,11 +159,11 @@ def test_processors_are_counted_in_powers_of_two_and_stand_beside_the_paper():
         for kind, n, s in kinds
     ]
     lines = processors.table(rows[::-1]).rows
-    assert [line[:6] for line in lines] == [
-        ("threads", "1", "8.0", "0.50", "0.50", "1.00"),
-        ("threads", "2", "4.0", "1.00", "0.50", "2.00"),
-        ("processes", "1", "10.0", "0.40", "0.40", "1.00"),
-        ("Goodin 2018 §3.3", "40", "4.7", "1.45", "0.036", "-"),
+    assert [line[:7] for line in lines] == [
+        ("threads", "1", "8.0", "3.5", "0.50", "0.50", "1.00"),
+        ("threads", "2", "4.0", "3.5", "1.00", "0.50", "2.00"),
+        ("processes", "1", "10.0", "3.5", "0.40", "0.40", "1.00"),
+        ("Goodin 2018 §3.3", "40", "4.7", "-", "1.45", "0.036", "-"),
     ]
 
 

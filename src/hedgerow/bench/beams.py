@@ -88,13 +88,24 @@ def table(rows: Sequence[Row]) -> Table:
             row.text("step"),
             f"{row.values.get('open_s', 0.0):.1f}",
             f"{row.values['seconds']:.1f}",
+            f"{row.values['processor_s']:.1f}",
             f"{rate_mps(row):.2f}",
             f"{memory_mb(row):,.0f}",
             f"{row.load:.1f}",
         )
         for row in in_order(rows)
     ]
-    head = ("M beams", "drive [m]", "step", "opening [s]", "work [s]", "M beams/s", "peak [MB]", "load")
+    head = (
+        "M beams",
+        "drive [m]",
+        "step",
+        "opening [s]",
+        "work [s]",
+        "processors [s]",
+        "M beams/s",
+        "peak [MB]",
+        "load",
+    )
     notes = (
         f"{TRAIL_SENSOR} along a trail at {SPEED_MPS:g} m/s, one process. Learned worlds are fired at and compared "
         f"with {MEMORY_BYTES / 1e6:.0f} MB for tiles. Opening is growing the scene, or reading the list of tiles.",

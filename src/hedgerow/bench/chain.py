@@ -88,6 +88,7 @@ def in_words(row: Row) -> str:
     """Say in a line what was found."""
     values = row.values
     said = [f"{values['seconds']:.2f} s"]
+    said += [f"{values['processor_s']:.2f} s of the processors"] if "processor_s" in values else []
     said += [f"{rate_mps(row):.2f} M beams/s"] if "beams" in values else []
     said += [f"{values['elements']:,} elements"] if "elements" in values else []
     said += [f"opened in {values['open_s']:.2f} s"] if "open_s" in values else []

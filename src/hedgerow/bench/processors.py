@@ -68,6 +68,7 @@ def table(rows: Sequence[Row]) -> Table:
             row.text("kind"),
             f"{row.number('n'):.0f}",
             f"{row.values['seconds']:.1f}",
+            f"{row.values['processor_s']:.1f}",
             f"{real_time(row):.2f}",
             f"{real_time(row) / row.number('n'):.2f}",
             f"{real_time(row) / real_time(one):.2f}" if (one := ones.get(row.text("kind"))) is not None else "-",
@@ -75,9 +76,18 @@ def table(rows: Sequence[Row]) -> Table:
         )
         for row in ordered
     ]
-    paper = ("Goodin 2018 §3.3", str(PAPER_PROCESSORS), "4.7", f"{PAPER_REAL_TIME:.2f}")
+    paper = ("Goodin 2018 §3.3", str(PAPER_PROCESSORS), "4.7", "-", f"{PAPER_REAL_TIME:.2f}")
     lines.append((*paper, f"{PAPER_REAL_TIME / PAPER_PROCESSORS:.3f}", "-", "-"))
-    head = ("kind", "processors", "work [s]", "times real time", "of each processor", "speed-up", "load")
+    head = (
+        "kind",
+        "processors",
+        "work [s]",
+        "processors [s]",
+        "times real time",
+        "of each processor",
+        "speed-up",
+        "load",
+    )
     scenes = sorted({row.text("scene") for row in ordered})
     simulated = max((row.values["simulated_s"] for row in ordered), default=0.0)
     notes = (

@@ -30,7 +30,8 @@ def machine_text(rows: Sequence[Row]) -> str:
     loads = [row.load for row in rows]
     return (
         f"{rows[0].machine}; Hedgerow {rows[0].version}; {when}. Each step is a process of its own. Load average "
-        f"before the steps: {min(loads):.1f} to {max(loads):.1f}, what earlier steps left of it included."
+        f"before the steps: {min(loads):.1f} to {max(loads):.1f}, what earlier steps left of it included. "
+        "Processors [s] is the time that all threads and workers had a processor: on a busy machine, what work costs."
     )
 
 

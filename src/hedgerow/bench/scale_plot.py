@@ -34,8 +34,15 @@ def _draw_beams(time: Any, memory: Any, rows: Sequence[Row]) -> None:
         some = [row for row in beams.in_order(rows) if row.text("step") == step]
         x = [row.values["beams"] for row in some]
         time.plot(x, [_per_million_s(row) for row in some], "o-", color=colour, label=step)
+        time.plot(x, [_per_million_s(row, "processor_s") for row in some], ".:", color=colour, alpha=0.6)
         memory.plot(x, [memory_mb(row) for row in some], "o-", color=colour, label=step)
-    _finish(time, rows, "Time by beams: the site grows with the log", "beams", "seconds per million beams")
+    _finish(
+        time,
+        rows,
+        "Time by beams, which the site grows with; dotted: processor time",
+        "beams",
+        "seconds per million beams",
+    )
     _finish(memory, rows, "Memory by beams", "beams", "peak memory [MB]")
 
 
@@ -43,6 +50,8 @@ def _draw_tiles(time: Any, memory: Any, rows: Sequence[Row]) -> None:
     found = tiles.pairs(rows)
     x = [drive.number("tiles") for _, drive in found]
     time.plot(x, [_per_million_s(drive) for _, drive in found], "o-", color=_COLOURS[0], label="driving, per M beams")
+    spent = [_per_million_s(drive, "processor_s") for _, drive in found]
+    time.plot(x, spent, ".:", color=_COLOURS[0], alpha=0.6, label="the same, processor time")
     time.plot(x, [drive.values["open_s"] for _, drive in found], "s--", color=_COLOURS[1], label="opening the world")
     whole = [write.values["elements"] * 180 / 1e6 for write, _ in found]
     memory.plot(x, [memory_mb(drive) for _, drive in found], "o-", color=_COLOURS[0], label="process, driving")
@@ -85,8 +94,8 @@ def _draw_processors(axes: Any, rows: Sequence[Row]) -> None:
     _finish(axes, rows, "Speed by processors", "processors", "times real time")
 
 
-def _per_million_s(row: Row) -> float:
-    return row.values["seconds"] / row.values["beams"] * 1e6
+def _per_million_s(row: Row, which: str = "seconds") -> float:
+    return row.values[which] / row.values["beams"] * 1e6
 
 
 def _apart_s(row: Row) -> float:

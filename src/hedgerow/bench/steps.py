@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.base.progress import progress_bar, step_bar
-from hedgerow.bench.process import peak_mb
+from hedgerow.bench.process import peak_mb, processor_s
 from hedgerow.parallel import Engine, InProcess, Results
 
 Found = dict[str, Any]
@@ -60,13 +60,13 @@ def fire(
     )
     found: Found = {}
     with _engine(found, workers, output) as engine:
-        begin_s = time.perf_counter()
+        clock = _Clock()
         with step_bar() as progress:
             planned = plan_drive(drive, engine, progress)
-        opened_s = time.perf_counter()
+        found["open_s"] = clock.lap()["seconds"]
         with progress_bar("firing", planned.n_sweeps) as done:
             wrote = record_in_parts(drive, output, engine, n_sweeps=planned.n_sweeps, progress=done)
-        found |= {"open_s": opened_s - begin_s, "seconds": time.perf_counter() - opened_s}
+        found |= clock.lap()
     if way is not None:
         write_trajectory(keep("drive", repr(drive), lambda: drive.open()[0]).trajectory, way)
     return found | {"beams": wrote.n_beams, "simulated_s": planned.n_sweeps * drive.lidar.sweep_s}
@@ -79,10 +79,10 @@ def learn(log: str, output: str, *, model: str, workers: int = 0) -> Found:
     shutil.rmtree(output, ignore_errors=True)
     found: Found = {}
     with _engine(found, workers, output) as engine, step_bar() as progress:
-        begin_s = time.perf_counter()
+        clock = _Clock()
         world = learn_world(log, model, progress=progress, engine=engine)
         world.save(output)
-        found["seconds"] = time.perf_counter() - begin_s
+        found |= clock.lap()
     return found | {"beams": world.header.provenance.n_beams, "elements": world.size().elements}
 
 
@@ -92,22 +92,23 @@ def compare(log: str, world: str, *, memory_bytes: int) -> Found:
     from hedgerow.metrics import compare as compare_logs
     from hedgerow.world import load_world
 
-    begin_s = time.perf_counter()
+    clock = _Clock()
     real, simulated = open_log(log, "compare"), load_world(world, max_bytes=memory_bytes)
-    opened_s = time.perf_counter()
+    open_s = clock.lap()["seconds"]
     with progress_bar("comparing", real.n_beams) as progress:
         compare_logs(real, simulated, progress=progress)
-    return {"open_s": opened_s - begin_s, "seconds": time.perf_counter() - opened_s, "beams": real.n_beams}
+    return {"open_s": open_s, "beams": real.n_beams, **clock.lap()}
 
 
 def write_tiles(world: str, *, n_tiles: int, gaussians_per_tile: int) -> Found:
     """Write a world of so many tiles."""
     from hedgerow.bench.tiled_site import write_site
 
-    begin_s = time.perf_counter()
+    clock = _Clock()
     size = write_site(Path(world), n_tiles, gaussians_per_tile)
+    found = clock.lap()
     n_bytes = sum(each.stat().st_size for each in Path(world).rglob("*") if each.is_file())
-    return {"seconds": time.perf_counter() - begin_s, "elements": size.elements, "disk_mb": n_bytes / 1e6}
+    return found | {"elements": size.elements, "disk_mb": n_bytes / 1e6}
 
 
 def drive_tiles(world: str, *, sensor: str, sweeps: int, speed_mps: float, memory_bytes: int) -> Found:
@@ -118,13 +119,13 @@ def drive_tiles(world: str, *, sensor: str, sweeps: int, speed_mps: float, memor
     from hedgerow.world import load_world
 
     lidar = Sensor.named(sensor)
-    begin_s = time.perf_counter()
+    clock = _Clock()
     opened = load_world(world, max_bytes=memory_bytes)
     way = middle_drive(lidar, sweeps, speed_mps)
     simulation = simulate(opened, lidar, way, seed=1, sweeps=sweeps + 1)
-    opened_s = time.perf_counter()
+    open_s = clock.lap()["seconds"]
     simulation.sweep(0)  # reads the first tiles
-    first_s = time.perf_counter()
+    first_s = clock.lap()["seconds"]
     n_beams = n_hits = most = 0
     with progress_bar("driving", sweeps) as progress:
         for number in range(1, sweeps + 1):
@@ -132,14 +133,8 @@ def drive_tiles(world: str, *, sensor: str, sweeps: int, speed_mps: float, memor
             n_beams, n_hits = n_beams + len(log), n_hits + int(log.returns.hit.sum())
             most = max(most, opened.memory)
             progress(number)
-    return {
-        "open_s": opened_s - begin_s,
-        "first_s": first_s - opened_s,
-        "seconds": time.perf_counter() - first_s,
-        "beams": n_beams,
-        "hits": n_hits,
-        "tiles_mb": most / 1e6,
-    }
+    spent = {"open_s": open_s, "first_s": first_s, **clock.lap()}
+    return spent | {"beams": n_beams, "hits": n_hits, "tiles_mb": most / 1e6}
 
 
 STEPS: dict[str, Callable[..., Found]] = {
@@ -149,6 +144,25 @@ STEPS: dict[str, Callable[..., Found]] = {
     "write_tiles": write_tiles,
     "drive_tiles": drive_tiles,
 }
+
+
+class _Clock:
+    """Tells the time since the last lap, on the clock and of the processors, that of workers included."""
+
+    def __init__(self) -> None:
+        self._at = self._now()
+
+    def lap(self) -> Found:
+        """Return `seconds`, and `processor_s`."""
+        before, self._at = self._at, self._now()
+        return {"seconds": self._at[0] - before[0], "processor_s": self._at[1] - before[1]}
+
+    def _now(self) -> tuple[float, float]:
+        return time.perf_counter(), processor_s(_worker_pids())
+
+
+def _worker_pids() -> list[int]:
+    return sorted(each.pid for each in multiprocessing.active_children() if each.pid is not None)
 
 
 @contextmanager
@@ -169,8 +183,7 @@ def _engine(found: Found, workers: int, output: str) -> Generator[Engine]:
         found |= {"start_s": time.perf_counter() - begin_s if workers else 0.0, "worker_mb": []}
         yield engine
         if workers:
-            pids = sorted(each.pid for each in multiprocessing.active_children() if each.pid is not None)
-            found["worker_mb"] = [peak for pid in pids if (peak := peak_mb(pid)) is not None]
+            found["worker_mb"] = [peak for pid in _worker_pids() if (peak := peak_mb(pid)) is not None]
     results.remove()
 
 

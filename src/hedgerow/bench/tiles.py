@@ -54,6 +54,7 @@ def table(rows: Sequence[Row]) -> Table:
             f"{drive.values['open_s']:.2f}",
             f"{drive.values['first_s']:.2f}",
             f"{drive.values['seconds']:.1f}",
+            f"{drive.values['processor_s']:.1f}",
             f"{rate_mps(drive):.2f}",
             f"{100 * drive.values['hits'] / drive.values['beams']:.0f}",
             f"{drive.values['tiles_mb']:.0f}",
@@ -63,7 +64,7 @@ def table(rows: Sequence[Row]) -> Table:
         for write, drive in pairs(rows)
     ]
     head = ("tiles", "km²", "Gaussians", "disk [MB]", "writing [s]", "its peak [MB]", "opening [s]", "first sweep [s]")
-    head += ("drive [s]", "M beams/s", "returns [%]", "tiles held [MB]", "peak [MB]", "load")
+    head += ("drive [s]", "processors [s]", "M beams/s", "returns [%]", "tiles held [MB]", "peak [MB]", "load")
     notes = (
         f"Tiles of {TILE_M:g} m; the same sweeps of {SENSOR} at {SPEED_MPS:g} m/s through the middle of each world, "
         f"{MEMORY_BYTES / 1e6:.0f} MB for tiles. A sweep reaches about 40 tiles: smaller worlds have less to meet, and "

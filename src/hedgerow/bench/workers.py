@@ -95,9 +95,10 @@ def table(rows: Sequence[Row]) -> Table:
         values = row.values
         peaks = [values["own_mb"], *values["worker_mb"]]
         shown = " + ".join("-" if peak is None else f"{peak:,.0f}" for peak in peaks)
-        stages = [f"{values.get(name, 0.0):.1f}" for name in ("start_s", "open_s", "seconds")]
+        stages = [f"{values.get(name, 0.0):.1f}" for name in ("start_s", "open_s", "seconds", "processor_s")]
         lines.append((job, who, *stages, ratio, shown, f"{row.load:.1f}"))
-    head = ("job", "who", "start-up [s]", "opening [s]", "work [s]", "of the plain process", "peak [MB]", "load")
+    head = ("job", "who", "start-up [s]", "opening [s]", "work [s]", "processors [s]", "of the plain process")
+    head += ("peak [MB]", "load")
     note = (
         f"{_most_beams(rows) / 1e6:g} M beams. Start-up is that of the cluster, code loaded; opening is growing the "
         "scene, in each worker; neither is part of the work. Memory is that of the process, and of each worker. One "
