@@ -15,19 +15,41 @@ from hedgerow.metrics.metric import Value
 from hedgerow.metrics.scores import score_table
 
 
-def marks(key, *values):
-    [row] = score_table({str(i): {key: Value(value, 10)} for i, value in enumerate(values)}).rows
+def marks(key, *values, **floors):
+    columns = {str(i): value for i, value in enumerate(values)} | floors
+    [row] = score_table({name: {key: Value(value, 10)} for name, value in columns.items()}).rows
     return [cell.mark for cell in row.cells]
 
 
 def test_the_best_is_bold_and_the_worst_italic():
-    assert marks("hits_found", 0.993, 0.985, 0.998, 0.959) == ["", "", "best", "worst"]
-    assert marks("sweep_distance_m", 0.15, 0.81, 0.12) == ["", "worst", "best"]
+    assert marks("nll", 0.993, 0.985, 0.959, 0.998) == ["", "", "best", "worst"]
+    assert marks("range_histogram_match_m", 0.15, 0.81, 0.12) == ["", "worst", "best"]
 
 
 def test_what_looks_equal_is_equally_good():
-    assert marks("hits_found", 0.99801, 0.99799, 0.959) == ["best", "best", "worst"]
-    assert marks("hits_found", 0.5, 0.5, 0.5) == ["", "", ""]
+    assert marks("brier", 0.12341, 0.12342, 0.2) == ["best", "best", "worst"]
+    assert marks("brier", 0.5, 0.5, 0.5) == ["", "", ""]
+
+
+def test_hits_and_distances_are_to_be_near_reality_again_from_either_side():
+    again = {"reality again": 0.95}
+    assert marks("hits_found", 0.999, 0.96, 0.80, **again) == ["", "best", "worst", ""]
+    assert marks("beam_error_mean_m", 0.2, 0.9, 0.7, **again) == ["worst", "best", "", ""]
+    assert marks("sweep_distance_m", 1.0, 0.94, **{"Scene again": 0.95}) == ["", "best", ""]
+
+
+def test_hits_and_distances_are_not_ranked_without_reality_again():
+    assert marks("hits_found", 0.993, 0.985, 0.998) == ["", "", ""]
+    assert marks("f1", 0.993, 0.985, climatology=0.9) == ["", "", ""]
+    assert marks("cloud_distance_m", 0.1, 0.2, **{"reality again": None}) == ["", "", ""]
+
+
+def test_the_spread_nearest_to_one_is_best():
+    assert marks("spread", 0.46, 1.05, 1.4) == ["worst", "best", ""]
+
+
+def test_floors_are_not_ranked():
+    assert marks("crps_m", 2.0, 3.0, climatology=9.0, **{"reality again": 1.0}) == ["best", "", "", ""]
 
 
 def test_two_have_a_best_but_no_worst():
@@ -51,11 +73,11 @@ def test_units_are_shown_and_numbers_grouped():
 
 
 def test_markdown_marks_best_and_worst_and_escapes_bars():
-    table = score_table({name: {"f1": Value(v, n)} for name, v, n in (("a|b", 0.1, 5), ("c", 0.2, 7), ("d", 0.3, 7))})
+    table = score_table({name: {"nll": Value(v, n)} for name, v, n in (("a|b", 0.3, 5), ("c", 0.2, 7), ("d", 0.1, 7))})
     assert table.to_markdown().splitlines() == [
         "|  | a\\|b | c | d | of |",
         "| --- | ---: | ---: | ---: | ---: |",
-        "| F1 of hits | *0.100* | 0.200 | **0.300** | 5 to 7 beams |",
+        "| -log L of the density, mean | *0.300* | 0.200 | **0.100** | 5 to 7 beams |",
     ]
 
 

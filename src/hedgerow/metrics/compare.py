@@ -20,6 +20,7 @@ from hedgerow.log import Log
 from hedgerow.metrics.bearing import BearingDistances
 from hedgerow.metrics.catalogue import FAMILIES
 from hedgerow.metrics.config import CompareSettings
+from hedgerow.metrics.forecast_scores import ForecastScores
 from hedgerow.metrics.inputs import HasSweeps, Recording, Simulated, simulate_sweeps, size_of, sweeps_of
 from hedgerow.metrics.likelihood import Likelihood
 from hedgerow.metrics.metric import Sums, SumsOfPairs, Value
@@ -156,7 +157,7 @@ def accumulate(
     result = ComparisonSums(settings, simulated)
     sweeps, *copies = tee(sweeps_of("real", real), 1 + len(simulated))
     answers = {
-        name: simulate_sweeps(name, source, copy, seed)
+        name: simulate_sweeps(name, source, copy, seed, settings.draws)
         for (name, source), copy in zip(simulated.items(), copies, strict=True)
     }
     part = ComparisonSums(settings, simulated)
@@ -214,13 +215,14 @@ def score(sums: ComparisonSums, sizes: Mapping[str, Mapping[str, float]]) -> Com
 
 def _histograms(sums: ComparisonSums, name: str, static: bool) -> Histograms:
     ranges, bearing = sums.of(RangeHistograms), sums.of(BearingDistances)
-    likelihood = sums.of_pair(Likelihood, name)
+    likelihood, forecast = sums.of_pair(Likelihood, name), sums.of_pair(ForecastScores, name)
     return Histograms(
         ranges.real,
         ranges.simulated[name],
         likelihood if likelihood.n else None,
         bearing.real if static else None,
         bearing.simulated[name] if static else None,
+        forecast if forecast.n else None,
     )
 
 

@@ -18,7 +18,11 @@ class CompareSettings(Parameters):
     histogram_step_m: Annotated[float, Field(ge=0.001, le=100)] = 0.1
     """Bin width of the histogram of all ranges."""
     outlier_share: Annotated[float, Field(gt=0, lt=0.5)] = 0.001
-    """Share e of outliers in the likelihood: p = (1 - e) p_world + e u (docs/models.md §27)."""
+    """Share e of outliers in the likelihood, p = (1 - e) p_world + e u, and in the log score of returns
+    (docs/models.md §27, §33)."""
+    draws: Annotated[int, Field(ge=0, le=10_000)] = 8
+    """Answers drawn to forecast each beam where a world does not know its own distribution, 2 or more; 0: no forecasts
+    of such worlds."""
     static: bool | None = None
     """Whether the sensor stands still. Default: found from its origins and from how often directions repeat."""
     static_tolerance_m: Positive = 0.05

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CRPS of the range that a world forecasts for each beam, from several draws (Gneiting and Raftery 2007).
+"""CRPS of the range that a world forecasts for each beam (Gneiting and Raftery 2007).
 
 The continuous ranked probability score of a forecast F and a measured range y is the integral of (F(r) - [r >= y])²
 over r, in metres: |x - y| for a forecast that is one number x. It is proper: no world lowers its expected score by
 returning more, or less, or more evenly than reality does. No return counts as a return at the range limit, so that one
 number covers hits, misses and ranges. A low score is good.
 
-With K draws x the score is estimated without bias for any K (Ferro 2014, "fair"):
+Worlds of elements know the forecast along each beam, and the score is exact (docs/models.md §33). Of others it is
+estimated from K draws x, without bias for any K (Ferro 2014, "fair"):
 
     mean |x_k - y| - sum over pairs |x_i - x_j| / (K (K - 1)),
 
@@ -18,11 +19,10 @@ from numpy.typing import NDArray
 
 from hedgerow.base import arrays
 from hedgerow.base.arguments import as_whole, require_kind
-from hedgerow.base.randomness import require_seed
 from hedgerow.errors import InputError
 from hedgerow.log import Log
+from hedgerow.metrics.forecast_scores import crps_of
 from hedgerow.metrics.inputs import Recording, sweeps_of
-from hedgerow.simulate import replay
 from hedgerow.world import World
 
 MOST_DRAWS = 10_000
@@ -61,16 +61,17 @@ def crps(real_m: NDArray[np.floating], draws_m: NDArray[np.floating], max_range_
 
 
 def crps_of_world(world: World, log: Log, draws: int = 8, seed: int = 0) -> NDArray[np.float64]:
-    """Fire the beams of a log several times and score what comes back, each beam on its own [m].
+    """Score what a world forecasts for the beams of a log, each beam on its own [m].
 
     Args:
         world: what the beams are fired at.
         log: the real log; it needs a maximal range.
-        draws: how often each beam is fired, 2 or more; the score is unbiased for any number.
+        draws: how often each beam is fired where the world does not know its own distribution, 2 or more; the score
+            is unbiased for any number.
         seed: of the draws; same seed, same scores.
 
     Returns:
-        (N,) fair CRPS of each beam, in the order of the log.
+        (N,) CRPS of each beam, in the order of the log; fair, where it is drawn.
 
     Raises:
         InputError: a wrong number of draws, or the log has no maximal range.
@@ -78,13 +79,10 @@ def crps_of_world(world: World, log: Log, draws: int = 8, seed: int = 0) -> NDAr
     require_kind("world", world, World, "a World")
     require_kind("log", log, Log, "a Log; hr.read_log reads one")
     n = as_whole("draws", draws, 2, MOST_DRAWS)
-    seeds = [int(each) for each in np.random.SeedSequence(require_seed(seed)).generate_state(n, np.uint64)]
     found = np.empty(len(log))
     step = max(1, _AT_ONCE // n)
     for begin in range(0, len(log), step):
-        part = log[begin : begin + step]
-        drawn_m = np.stack([replay(world, part, seed=each).returns.first_m for each in seeds])
-        found[begin : begin + step] = crps(part.returns.first_m, drawn_m, log.max_range_m)
+        found[begin : begin + step] = crps_of(world.forecast(log[begin : begin + step], draws=n, seed=seed))
     return found
 
 
@@ -93,7 +91,7 @@ def crps_by_sweep(
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return the (S,) mean CRPS of each sweep [m] and its (S,) number of beams; memory holds one sweep.
 
-    `hedgerow.risk.paired.paired_difference` says from these whether one world is better than another.
+    `hedgerow.metrics.paired.paired_difference` says from these whether one world is better than another.
 
     Raises:
         InputError: as `crps_of_world`.

@@ -20,6 +20,7 @@ from hedgerow.metrics.catalogue import SIZE_METRICS
 from hedgerow.metrics.pair import SimulatedSweep
 from hedgerow.simulate import SAME_ORIGIN_M, replay, require_same_map
 from hedgerow.world import World
+from hedgerow.world.forecast import Forecast
 from hedgerow.world.reach import beams_away_m
 
 SAME_DIRECTION = 1e-4
@@ -57,14 +58,23 @@ def sweeps_of(name: str, source: Recording) -> Iterator[Log]:
             yield sweep
 
 
-def simulate_sweeps(name: str, source: Simulated, sweeps: Iterable[Log], seed: int) -> Iterator[SimulatedSweep]:
+def simulate_sweeps(
+    name: str, source: Simulated, sweeps: Iterable[Log], seed: int, draws: int | None = None
+) -> Iterator[SimulatedSweep]:
     """Give the answer of a simulation to each real sweep, in step with them.
+
+    Args:
+        name: of the simulation.
+        source: a world, or a recorded simulation.
+        sweeps: of the real log.
+        seed: for firing.
+        draws: of forecasts, for worlds that must draw them; 0: no forecasts of these. None: no forecasts at all.
 
     Raises:
         InputError: a recorded simulation has other beams, fewer or more sweeps.
     """
     if isinstance(source, World):
-        yield from _fire_sweeps(name, source, sweeps, seed)
+        yield from _fire_sweeps(name, source, sweeps, seed, draws)
         return
     recorded = sweeps_of(name, source)
     for real in sweeps:
@@ -98,11 +108,13 @@ def _logs(name: str, source: Recording) -> Iterator[Log]:
         yield log
 
 
-def _fire_sweeps(name: str, world: World, sweeps: Iterable[Log], seed: int) -> Iterator[SimulatedSweep]:
+def _fire_sweeps(
+    name: str, world: World, sweeps: Iterable[Log], seed: int, draws: int | None
+) -> Iterator[SimulatedSweep]:
     """Fire sweep after sweep; warn at the end if none of them came near the world."""
     nearest_m, reach_m = np.inf, 0.0
     for real in sweeps:
-        yield _fire(name, world, real, seed)
+        yield _fire(name, world, real, seed, draws)
         nearest_m = min(nearest_m, beams_away_m(world, real.beams.origin_m))
         reach_m = max(reach_m, real.max_range_m)
     if reach_m < nearest_m < np.inf:
@@ -112,7 +124,7 @@ def _fire_sweeps(name: str, world: World, sweeps: Iterable[Log], seed: int) -> I
         )
 
 
-def _fire(name: str, world: World, real: Log, seed: int) -> SimulatedSweep:
+def _fire(name: str, world: World, real: Log, seed: int, draws: int | None) -> SimulatedSweep:
     require_same_map(name, world, real)
     simulated = replay(world, real, seed=seed)
     density: NDArray[np.float64] | None = None
@@ -121,7 +133,20 @@ def _fire(name: str, world: World, real: Log, seed: int) -> SimulatedSweep:
         density = world.log_likelihood(real)
         if density.shape != (len(real),) or np.isnan(density).any():
             raise InputError(name, f"log_likelihood gave NaN or not one number per beam (shape {density.shape})")
-    return SimulatedSweep(simulated.returns.first_m, density)
+    has_limit = bool(np.isfinite(real.max_range_m))
+    forecast = _forecast(world, real, seed, draws) if draws is not None and has_limit else None
+    return SimulatedSweep(simulated.returns.first_m, density, forecast)
+
+
+def _forecast(world: World, real: Log, seed: int, draws: int) -> Forecast | None:
+    """Return what a world expects of a sweep; None if it would have to draw, and no draws are wanted."""
+    try:
+        return world.forecast(real, draws=draws, seed=seed)
+    except InputError as error:
+        # Worlds that know their own distribution ask for no draws; of the others only they know that they need some.
+        if draws == 0 and error.field == "draws":
+            return None
+        raise
 
 
 def limit_ranges(range_m: NDArray[np.float32], real: Log) -> NDArray[np.float32]:

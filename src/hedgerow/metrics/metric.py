@@ -16,6 +16,13 @@ from typing import Any, Literal, Protocol, Self
 from hedgerow.metrics.config import CompareSettings
 from hedgerow.metrics.pair import RealSweep, SweepPair
 
+CLIMATOLOGY = "climatology"
+"""Column of what is known without any world (climatology.py)."""
+REALITY_AGAIN = "reality again"
+"""Column of another recording of the same place, or the same scene once more."""
+AGAIN_NAMES = (REALITY_AGAIN, "scene again")
+"""Columns that are taken for reality again, in small letters."""
+
 
 @dataclass(frozen=True, slots=True)
 class Value:
@@ -42,7 +49,10 @@ class Metric:
     source: str = ""
     """Paper by author and year, with its section or equation."""
     better: Literal["low", "high"] | None = None
-    """Which values are better; None if neither."""
+    """Which way perfection lies; None if neither."""
+    near: Literal["reality", "one"] | None = None
+    """What values are to be near instead, from either side: those of reality compared with itself once more, since
+    what is won by being surer than reality is no gain; or 1. None: the more `better`, the better."""
     unit: str = ""
     """As shown; empty for plain numbers."""
     scale: float = 1

@@ -23,6 +23,7 @@ OBSERVATION_METRICS = {
         meaning="mean over packets of each one's mean beam error",
         source="Tallavajhula 2018 eq. 2.2",
         better="low",
+        near="reality",
         unit="cm",
         scale=100,
         decimals=2,

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.log import Beams, Log
+from hedgerow.world.forecast import Forecast
 
 FIRINGS = 12
 """Firings of each ring in a packet."""
@@ -25,6 +26,10 @@ class SimulatedSweep:
     """(N,) first ranges within the limits of the real log; inf is no return."""
     log_density: NDArray[np.float64] | None
     """(N,) of what was really measured; None if the simulation cannot tell."""
+    forecast: Forecast | None = None
+    """What the simulation expects of each beam, with the errors of what was measured; None if it cannot tell."""
+    is_again: bool = False
+    """Whether this is reality once more: another recording of the same beams, no simulation."""
 
 
 class RealSweep:
@@ -61,6 +66,8 @@ class SweepPair:
         self.real = real
         self.range_m = simulated.range_m
         self.log_density = simulated.log_density
+        self.forecast = simulated.forecast
+        self.is_again = simulated.is_again
         self.hit: NDArray[np.bool_] = np.isfinite(self.range_m)
 
     @cached_property

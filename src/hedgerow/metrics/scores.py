@@ -3,6 +3,10 @@
 
 Tables are like those of the papers: simulations as columns, the best bold, the worst italic. What looks equal is
 equally good, as in Browning 2012 Table 4. Two columns have a best but no worst, as in Browning 2012 Table 3.
+
+The papers rank hits, misses, beam errors and distances by their size. These are not proper scores: a world wins them by
+being surer than reality is, and reality, compared with itself once more, would lose. So here the best is the one
+nearest to reality again, from either side, where that column is there, and none where it is not.
 """
 
 import json
@@ -17,8 +21,9 @@ import numpy as np
 from hedgerow.errors import InputError
 from hedgerow.metrics.bearing import BearingHistogram
 from hedgerow.metrics.catalogue import METRICS
+from hedgerow.metrics.forecast_scores import ForecastScores
 from hedgerow.metrics.likelihood import HIGHEST, LOWEST, PER_DECADE, Likelihood
-from hedgerow.metrics.metric import Metric, Value
+from hedgerow.metrics.metric import AGAIN_NAMES, CLIMATOLOGY, Metric, Value
 from hedgerow.metrics.range_histogram import RangeHistogram
 
 Mark = Literal["", "best", "worst"]
@@ -88,31 +93,50 @@ class ScoreTable:
         )
 
 
+def is_floor(name: str) -> bool:
+    """Whether a column of this name shows what there is without a world, or reality itself: it is not ranked."""
+    return name == CLIMATOLOGY or name.casefold() in AGAIN_NAMES
+
+
 def score_table(columns: Mapping[str, Mapping[str, Value]], aside: Collection[str] = ()) -> ScoreTable:
-    """Lay out the values of several simulations, without metrics that none of them has; `aside` are not ranked."""
-    ranked = [name not in aside for name in columns]
+    """Lay out the values of several simulations, without metrics that none of them has.
+
+    Args:
+        columns: values by key, of each simulation by name.
+        aside: those that are not ranked; floors never are.
+    """
+    ranked = [name not in aside and not is_floor(name) for name in columns]
+    none: dict[str, Value] = {}
+    again = next((values for name, values in columns.items() if name.casefold() in AGAIN_NAMES), none)
     rows = [
-        _row(key, metric, [values.get(key, Value(None)) for values in columns.values()], ranked)
+        _row(key, metric, [values.get(key, Value(None)) for values in columns.values()], ranked, again.get(key))
         for key, metric in METRICS.items()
         if any(key in values for values in columns.values())
     ]
     return ScoreTable(tuple(columns), tuple(rows))
 
 
-def _row(key: str, metric: Metric, values: Sequence[Value], ranked: Sequence[bool]) -> Row:
+def _row(key: str, metric: Metric, values: Sequence[Value], ranked: Sequence[bool], again: Value | None) -> Row:
     texts = [metric.text(value.value) for value in values]
-    among = iter(_marks(metric, list(compress(values, ranked)), list(compress(texts, ranked))))
+    wanted = 1.0 if metric.near == "one" else again.value if metric.near == "reality" and again else None
+    among = iter(_marks(metric, list(compress(values, ranked)), list(compress(texts, ranked)), wanted))
     marks: list[Mark] = [next(among) if is_ranked else "" for is_ranked in ranked]
     label = f"{metric.label} [{metric.unit}]" if metric.unit else metric.label
     cells = tuple(Cell(text, mark) for text, mark in zip(texts, marks, strict=True))
     return Row(key, label, cells, _n_text(metric, values))
 
 
-def _marks(metric: Metric, values: Sequence[Value], texts: Sequence[str]) -> list[Mark]:
+def _marks(metric: Metric, values: Sequence[Value], texts: Sequence[str], wanted: float | None) -> list[Mark]:
+    """Mark the best and the worst; `wanted` is what values are to be near to, where that is known."""
     known = sorted({(value.value, text) for value, text in zip(values, texts, strict=True) if value.value is not None})
-    if metric.better is None or len({text for _, text in known}) < 2:
+    if metric.near is not None:
+        is_ranked = wanted is not None
+        ordered = sorted(known, key=lambda each: abs(each[0] - (wanted or 0)))
+    else:
+        is_ranked = metric.better is not None
+        ordered = known if metric.better == "low" else known[::-1]
+    if not is_ranked or len({text for _, text in known}) < 2:
         return [""] * len(texts)
-    ordered = known if metric.better == "low" else known[::-1]
     best, worst = ordered[0][1], ordered[-1][1] if len(texts) > 2 else None
     return ["best" if text == best else "worst" if text == worst else "" for text in texts]
 
@@ -142,6 +166,8 @@ class Histograms:
     real_bearing: BearingHistogram | None
     """By direction; None unless the sensor stands still."""
     simulated_bearing: BearingHistogram | None
+    forecast: ForecastScores | None = None
+    """Reliability, and CRPS by range; None if there are no forecasts."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -198,6 +224,7 @@ class Scores:
                 "log10_edges": np.linspace(LOWEST, HIGHEST, (HIGHEST - LOWEST) * PER_DECADE + 1).round(6).tolist(),
                 "counts": found.likelihood.counts.tolist(),
             },
+            "forecasts": None if found.forecast is None else found.forecast.to_dict(),
         }
 
     def to_json(self, indent: int | None = 2) -> str:
@@ -245,7 +272,10 @@ class Comparison:
         return tuple(note if len(who) == every else f"{', '.join(who)}: {note}" for note, who in said.items())
 
     def table(self, *, aside: Collection[str] = ()) -> ScoreTable:
-        """Return the papers' table: simulations as columns, the best bold, the worst italic; `aside` are not ranked."""
+        """Return the papers' table: simulations as columns, the best bold, the worst italic.
+
+        `aside` are not ranked, and neither are floors.
+        """
         return score_table({name: scores.values for name, scores in self.scores.items()}, aside)
 
     def to_dict(self) -> dict[str, Any]:
