@@ -10,7 +10,7 @@ from hedgerow.world import Gaussians, Triangles
 from hedgerow.world.assets import instances_of
 
 SIDE_M = 4.0
-GROUND = Triangles.plain(np.eye(3)[None], label=72, intensity=np.float32([0.4]))
+GROUND = Triangles.plain(np.eye(3)[None], label=72, intensity=np.full(1, 0.4, dtype=np.float32))
 
 
 def grass(n=60, seed=0, half=SIDE_M / 2):

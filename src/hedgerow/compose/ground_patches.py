@@ -12,6 +12,8 @@ there. Neighbours share corners, so the ground has no gap; stems stay upright.
     copies = instances_of(assets, asset, transform)
 """
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -68,9 +70,8 @@ def patch_halves(name: str, elements: Gaussians, side_m: float, ground: Triangle
     upper = elements.mean_m[:, 0] + elements.mean_m[:, 1] > 0
     halves: list[Asset] = []
     for number, mine in enumerate((~upper, upper)):
-        flat = ground.settings() | ground.columns()
-        flat["corners_m"] = np.concatenate([side_m * _CORNERS[number], np.zeros((3, 1))], axis=1)[None]
-        parts = (Triangles(**flat), *([elements[mine]] if mine.any() else []))
+        corners_m = np.concatenate([side_m * _CORNERS[number], np.zeros((3, 1))], axis=1)[None]
+        parts = (replace(ground, corners_m=corners_m), *([elements[mine]] if mine.any() else []))
         halves.append(Asset(f"{name}.{number}", parts, {"patch": name, "side_m": side_m}))
     return halves[0], halves[1]
 
@@ -93,7 +94,8 @@ def lay_patches(
     ny, nx = which.shape
     if corner_z_m.shape != (ny + 1, nx + 1) or turn.shape != which.shape:
         raise InputError("corner_z_m", f"expected ({ny + 1}, {nx + 1}) heights for ({ny}, {nx}) squares")
-    x, y = np.meshgrid(low_m[0] + (np.arange(nx) + 0.5) * side_m, low_m[1] + (np.arange(ny) + 0.5) * side_m)
+    row, column = (each.ravel() for each in np.indices(which.shape))
+    x, y = low_m[0] + (column + 0.5) * side_m, low_m[1] + (row + 0.5) * side_m
     quarter = np.array([[[1, 0], [0, 1]], [[0, -1], [1, 0]], [[-1, 0], [0, -1]], [[0, 1], [-1, 0]]], dtype=np.float64)
     rotation = quarter[turn.ravel() % 4]
     z = {(i, j): corner_z_m[j : ny + j, i : nx + i].ravel() for i in (0, 1) for j in (0, 1)}
@@ -107,7 +109,7 @@ def lay_patches(
         place = np.tile(np.eye(4), (nx * ny, 1, 1))
         place[:, :2, :2] = rotation
         place[:, 2, :2] = np.einsum("ni,nij->nj", slope, rotation)
-        place[:, :3, 3] = np.stack([x.ravel(), y.ravel(), (beside + across) / 2], axis=1)
+        place[:, :3, 3] = np.stack([x, y, (beside + across) / 2], axis=1)
         assets.append((HALVES * which.ravel() + half).astype(np.int32))
         places.append(place)
     return np.concatenate(assets), np.concatenate(places)

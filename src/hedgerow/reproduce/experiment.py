@@ -84,6 +84,9 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     "large-scale": Experiment(
         "large_scale", "Browning 2012 §6.4, Fig. 21: 400 m off road, worlds of up to 80 million points (--size 615)"
     ),
+    "grassland": Experiment(
+        "grassland.trial", "Browning 2012 §1: wild grassland by the km², composed of learned patches, driven through"
+    ),
     "voxel-size": Experiment("voxel_size", "Browning 2012 Fig. 22 and §6.5: distance by the size of the elements"),
     "mesh-size": Experiment("mesh_size", "Browning 2012 §6.2.6: meshes with shared corners, and simplified"),
     "grass-ranges": Experiment("grass_ranges", "Goodin 2018 Fig. 5: ranges in cylinder grass, beside two closed forms"),
