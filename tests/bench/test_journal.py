@@ -65,9 +65,20 @@ def test_other_files_are_refused_and_stay(tmp_path, content):
     assert path.read_text() == content
 
 
-def test_a_row_with_a_field_of_another_type_is_refused(path):
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("values", []),
+        ("values", {"seconds": "long"}),
+        ("values", {"seconds": 0}),
+        ("values", {"seconds": 1, "worker_mb": ["much"]}),
+        ("settings", {"step": {}}),
+        ("load", "high"),
+    ],
+)
+def test_a_row_with_a_value_of_another_kind_is_refused(path, field, value):
     content = json.loads(path.read_text())
-    content["rows"][0]["values"] = []
+    content["rows"][0][field] = value
     path.write_text(json.dumps(content))
     with pytest.raises(FileError, match=r"scale\.json: is no file"):
         Journal(path, "scale")

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from made_rows import made_row, measure_here
 
-from hedgerow import InputError, Sensor
+from hedgerow import FileError, InputError, Sensor
 from hedgerow.bench import beams, chain, processors, scale, tiles, workers
 from hedgerow.bench.benchmark import Asked
+from hedgerow.bench.journal import Journal
 from hedgerow.bench.scale import SIZES, run
 from hedgerow.bench.tiled_site import TILE_M, middle_drive, write_site
 from hedgerow.scenes.site import open_scene
@@ -42,6 +43,7 @@ def test_beams_and_tiles_are_measured_written_and_drawn_and_not_measured_twice(t
     # Both sites have the same beams, and the larger one returns more of them.
     driven = [row["values"] for row in rows if row["settings"].get("step") == "drive"]
     assert driven[0]["beams"] == driven[1]["beams"] and 0 < driven[0]["hits"] < driven[1]["hits"]
+    assert driven[0]["tiles_mb"] == pytest.approx(200 * tiles.BYTES_EACH / 1e6)
     page = (tmp_path / "scale.md").read_text()
     assert "**Beams**" in page and "**Tiles**" in page and "**Workers**" not in page
     assert f"| 0.15 | {2 * 2:.0f} | compare |" in page
@@ -86,6 +88,14 @@ def test_what_cannot_be_measured_is_refused_before_anything_is_written(tmp_path,
     with pytest.raises(InputError, match=wrong):
         run(tmp_path, asked)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_row_that_lacks_a_figure_is_one_sentence(tmp_path):
+    journal = Journal(tmp_path / "scale.json", "scale")
+    for step in beams.STEPS:
+        journal.add("beams", {"beams": 1_000_000, "step": step, "size": "full"}, {"seconds": 1.0}, 0.0)
+    with pytest.raises(FileError, match=r"scale\.json: a row lacks 'processor_s'; delete the file"):
+        run(tmp_path, Asked(("beams",), (1e6,)), str)
 
 
 def test_without_dask_workers_are_refused_and_tiles_are_not(tmp_path, monkeypatch):

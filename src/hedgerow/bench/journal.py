@@ -154,4 +154,14 @@ def _row(content: Any, other: FileError) -> Row:
     values = cast("dict[str, Any]", content)
     if not all(isinstance(values[name], _TYPES[name]) for name in names):
         raise other
+    plain = all(isinstance(each, str | int | float) for each in values["settings"].values())
+    if not plain or not all(map(_is_figure, values["values"].values())) or not values["values"].get("seconds", 0) > 0:
+        raise other
     return Row(**values)
+
+
+def _is_figure(value: Any) -> bool:
+    """Whether this is what was measured: a number, None, or numbers in a list."""
+    if isinstance(value, list):
+        return all(isinstance(each, int | float) for each in cast("list[Any]", value))
+    return value is None or isinstance(value, int | float)

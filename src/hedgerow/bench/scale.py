@@ -17,7 +17,7 @@ from hedgerow.bench.chain import Chain
 from hedgerow.bench.journal import Journal, Row, n_cores
 from hedgerow.bench.scale_page import write_page
 from hedgerow.bench.scale_plot import draw_scale
-from hedgerow.errors import InputError
+from hedgerow.errors import FileError, InputError
 
 NAME = "scale"
 
@@ -134,10 +134,18 @@ def run(folder: Path, asked: Asked, say: Print = print) -> Measured:
         _warn_of_length(chain, journal, asked.size, say)
         chain.run(journal, say)
     _remove_empty(work)
-    rows = {part.name: journal.of(part.name, asked.size) for part in PARTS}
-    tables = tuple(part.table(rows[part.name]) for part in PARTS if rows[part.name])
+    return _write(folder, journal, asked.size)
+
+
+def _write(folder: Path, journal: Journal, size: Size) -> Measured:
+    """Lay out and draw all rows of this size."""
+    rows = {part.name: journal.of(part.name, size) for part in PARTS}
     page, picture = folder / f"{NAME}.md", folder / f"{NAME}.png"
-    draw_scale(rows, picture)
+    try:
+        tables = tuple(part.table(rows[part.name]) for part in PARTS if rows[part.name])
+        draw_scale(rows, picture)
+    except KeyError as error:  # somebody else wrote there
+        raise FileError(f"{journal.path}: a row lacks {error}; delete the file, or measure --anew") from error
     write_page(page, tables, [row for some in rows.values() for row in some], picture.name)
     return Measured(tables, (journal.path, page, picture))
 

@@ -53,7 +53,7 @@ def _draw_tiles(time: Any, memory: Any, rows: Sequence[Row]) -> None:
     spent = [_per_million_s(drive, "processor_s") for _, drive in found]
     time.plot(x, spent, ".:", color=_COLOURS[0], alpha=0.6, label="the same, processor time")
     time.plot(x, [drive.values["open_s"] for _, drive in found], "s--", color=_COLOURS[1], label="opening the world")
-    whole = [write.values["elements"] * 180 / 1e6 for write, _ in found]
+    whole = [write.values["elements"] * tiles.BYTES_EACH / 1e6 for write, _ in found]
     memory.plot(x, [memory_mb(drive) for _, drive in found], "o-", color=_COLOURS[0], label="process, driving")
     memory.plot(x, [drive.values["tiles_mb"] for _, drive in found], "s--", color=_COLOURS[1], label="tiles held")
     memory.plot(x, [memory_mb(write) for write, _ in found], "^-", color=_COLOURS[2], label="process, writing")
@@ -128,4 +128,5 @@ def _label(axes: Any, rows: Sequence[Row], title: str, x: str, y: str) -> None:
     if rows:
         axes.legend(fontsize=8)
     else:
+        axes.set_axis_off()
         axes.text(0.5, 0.5, "not measured", ha="center", va="center", transform=axes.transAxes, color=_GREY)

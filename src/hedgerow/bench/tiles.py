@@ -14,6 +14,8 @@ STEPS = ("write", "drive")
 SENSOR = "hdl-32e"
 SPEED_MPS = 10.0
 GAUSSIANS_PER_TILE = 2000
+BYTES_EACH = 180
+"""Of a Gaussian in memory, as world/tiled.py counts."""
 MEMORY_BYTES = 25_000_000
 """For tiles: somewhat more than a sweep needs, a hundredth of the largest world."""
 
