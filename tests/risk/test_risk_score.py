@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from fake_programs import Quadratic, measured, real, source
 
+from hedgerow.base.intervals import interval
 from hedgerow.errors import InputError
-from hedgerow.risk.bootstrap import interval
 from hedgerow.risk.score import Difference, score
 
 

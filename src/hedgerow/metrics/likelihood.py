@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from hedgerow.metrics.config import CompareSettings
 from hedgerow.metrics.metric import Metric, Value, ratio_value
 from hedgerow.metrics.pair import SweepPair
+from hedgerow.metrics.per_sweep import SweepSums
 
 LIKELIHOOD_METRICS = {
     "nll": Metric(
@@ -62,6 +63,7 @@ class Likelihood:
         self.sum = 0.0
         self.counts: NDArray[np.int64] = np.zeros((HIGHEST - LOWEST) * PER_DECADE, dtype=np.int64)
         """Of log10 p, density for returns and probability for beams without."""
+        self.by_sweep = SweepSums(("nll",))
 
     def add(self, pair: SweepPair) -> None:
         """Add one sweep, if the simulation knows densities."""
@@ -75,7 +77,9 @@ class Likelihood:
         self.n += len(hit)
         self.n_hits += int(np.count_nonzero(hit))
         self.n_floored += int(np.count_nonzero(world < np.log(outlier)))
-        self.sum -= float(log_p.sum())
+        total = -float(log_p.sum())
+        self.sum += total
+        self.by_sweep.add(len(hit), {"nll": total})
         place = np.floor((log_p / np.log(10) - LOWEST) * PER_DECADE).clip(0, len(self.counts) - 1)
         self.counts += np.bincount(place.astype(np.int64), minlength=len(self.counts))
 
@@ -87,6 +91,7 @@ class Likelihood:
         self.n_floored += other.n_floored
         self.sum += other.sum
         self.counts += other.counts
+        self.by_sweep.merge(other.by_sweep)
 
     def values(self) -> dict[str, Value]:
         """Return the mean score, the same per range bin, and the share of floored beams; {} without any beam."""

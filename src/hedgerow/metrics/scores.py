@@ -17,16 +17,21 @@ from itertools import compress
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.errors import InputError
 from hedgerow.metrics.bearing import BearingHistogram
 from hedgerow.metrics.catalogue import METRICS
-from hedgerow.metrics.forecast_scores import ForecastScores
+from hedgerow.metrics.forecast_scores import BY_SWEEP, ForecastScores
 from hedgerow.metrics.likelihood import HIGHEST, LOWEST, PER_DECADE, Likelihood
 from hedgerow.metrics.metric import AGAIN_NAMES, CLIMATOLOGY, Metric, Value
+from hedgerow.metrics.paired import PairedDifference, paired_difference
+from hedgerow.metrics.per_sweep import SweepSums
 from hedgerow.metrics.range_histogram import RangeHistogram
 
 Mark = Literal["", "best", "worst"]
+DIFFERENCES = (*BY_SWEEP, "nll")
+"""Proper scores, whose differences have intervals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +201,16 @@ class Scores:
             raise InputError("score", f"no metric '{key}'; there are {', '.join(METRICS)}")
         return self.values[key].value if key in self.values else None
 
+    def sweep_means(self, key: str) -> tuple[NDArray[np.float64], NDArray[np.int64]] | None:
+        """Return the (S,) mean score of each sweep and its number of beams; None if there is none.
+
+        Args:
+            key: one of `DIFFERENCES`.
+        """
+        source = self.histograms.likelihood if key == "nll" else self.histograms.forecast
+        sums: SweepSums | None = None if source is None or key not in self.values else source.by_sweep
+        return None if sums is None else sums.means(key)
+
     def table(self) -> ScoreTable:
         """Return the scores as a table of one column."""
         return score_table({self.name: self.values})
@@ -277,6 +292,36 @@ class Comparison:
         `aside` are not ranked, and neither are floors.
         """
         return score_table({name: scores.values for name, scores in self.scores.items()}, aside)
+
+    def differences(self, reference: str, *, seed: int = 0) -> dict[str, dict[str, PairedDifference]]:
+        """Return how much better or worse than one of them the others are, with 95 % intervals.
+
+        Both are scored on the same sweeps, so what makes a sweep hard cancels; blocks of sweeps are drawn again, since
+        neighbours are alike (paired.py).
+
+        Args:
+            reference: name of what the others are compared with.
+            seed: of the draws.
+
+        Returns:
+            By name and by key (`DIFFERENCES`), the score less that of the reference: below 0 is better. Those that one
+            of the two does not have are left out.
+
+        Raises:
+            InputError: no such name.
+        """
+        base = self[reference]
+        found: dict[str, dict[str, PairedDifference]] = {}
+        for name, scores in self.scores.items():
+            if name == reference:
+                continue
+            both = {key: (scores.sweep_means(key), base.sweep_means(key)) for key in DIFFERENCES}
+            found[name] = {
+                key: paired_difference(one[0], other[0], one[1], seed=seed)
+                for key, (one, other) in both.items()
+                if one is not None and other is not None and np.array_equal(one[1], other[1])
+            }
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Return all scores by name, in types that JSON knows."""

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Intervals of risk by the bootstrap: scenes and settings are drawn again, with replacement, and J computed anew.
 
-Scenes are drawn alike for reality and all simulators, so that what they share cancels in differences. With few scenes
-quantiles of resampled means lie too close together; they are widened as Hesterberg (2015) does, so that a mean of n
-normal numbers would get Student's t interval.
+Scenes are drawn alike for reality and all simulators, so that what they share cancels in differences. What is drawn
+becomes an interval in base/intervals.py.
 
 A mean of absolute differences R is too large by the noise in J, and the resampled R* by about as much again. Where
 noise is all there is, the quantiles of R* therefore lie above the truth; the basic interval, 2 R - quantiles of R*,
@@ -14,17 +13,14 @@ so the interval spans both. tests/risk/test_risk_score.py measures how often it 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.base.intervals import REPLICATES
 from hedgerow.risk.objectives import Pair
 
-REPLICATES = 1000
-LEVEL = 0.95
 _AT_ONCE = 50
-Interval = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -92,29 +88,3 @@ def resample(pairs: Mapping[str, Pair], *, replicates: int = REPLICATES, seed: i
         for one, other in found.difference:
             found.difference[one, other][rows] = mean_loss(loss[one] - loss[other], settings)
     return found
-
-
-def interval(
-    estimate: float, replicates: NDArray[np.float64], n: int, *, least: float = -np.inf, level: float = LEVEL
-) -> Interval | None:
-    """Return the interval of an estimate, percentile and basic together; None if fewer than two were drawn from.
-
-    Args:
-        estimate: from the data as they are.
-        replicates: (B,) resampled values.
-        n: how many scenes, or settings if those are fewer, were drawn from.
-        least: what the value cannot be below.
-        level: share of intervals that hold the true value.
-    """
-    from scipy import stats
-
-    known = replicates[np.isfinite(replicates)]
-    if n < 2 or len(known) < 2 or not np.isfinite(estimate):
-        return None
-    student: Any = stats.t
-    normal: Any = stats.norm
-    wide = np.sqrt(n / (n - 1)) * float(student.ppf((1 + level) / 2, n - 1))
-    tail = float(normal.cdf(-wide))
-    low, high = np.quantile(known, [tail, 1 - tail])
-    ends = float(low), float(high), 2 * estimate - float(high), 2 * estimate - float(low)
-    return max(min(ends), least), max(max(ends), least)

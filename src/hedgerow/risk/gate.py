@@ -2,8 +2,9 @@
 """The gate of a nightly build: is a simulator good enough, and no worse than last time?"""
 
 from hedgerow.apps.app import App
+from hedgerow.base.intervals import interval
 from hedgerow.errors import InputError
-from hedgerow.risk.bootstrap import interval, losses, mean_loss, resample
+from hedgerow.risk.bootstrap import losses, mean_loss, resample
 from hedgerow.risk.objectives import pair
 from hedgerow.risk.score import RiskScores, choose_objective
 from hedgerow.risk.table import DRAWN, RiskTable

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from hedgerow.apps.app import App, Objective
 from hedgerow.apps.space import Setting
+from hedgerow.base.intervals import REPLICATES, Interval, interval
 from hedgerow.errors import InputError, shown
-from hedgerow.risk.bootstrap import REPLICATES, Interval, biases, interval, losses, mean_loss, resample
+from hedgerow.risk.bootstrap import biases, losses, mean_loss, resample
 from hedgerow.risk.objectives import Pair, alone, pair, pooled
 from hedgerow.risk.table import DRAWN, RiskTable, Runs
 

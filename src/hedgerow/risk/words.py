@@ -3,9 +3,9 @@
 
 import math
 
+from hedgerow.base.intervals import Interval
 from hedgerow.metrics import Comparison
 from hedgerow.metrics.catalogue import METRICS
-from hedgerow.risk.bootstrap import Interval
 from hedgerow.risk.score import RiskScore, RiskScores
 
 Rows = tuple[tuple[str, ...], list[list[str]]]

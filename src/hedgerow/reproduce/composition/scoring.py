@@ -2,7 +2,7 @@
 """Scores of worlds on a test log: those of Tallavajhula 2018 Table 4.3, and two that are proper (CRPS, likelihood).
 
 Every world is scored on all beams, and on those that met no ground: beams that really ended in a plant, or nowhere.
-What differs between two worlds is said with an interval over the sweeps of the log (`risk/paired.py`).
+What differs between two worlds is said with an interval over the sweeps of the log (`metrics/paired.py`).
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from hedgerow.metrics import compare
 from hedgerow.metrics.config import CompareSettings
 from hedgerow.metrics.crps import crps
 from hedgerow.metrics.pair import Nearest
-from hedgerow.risk.paired import PairedDifference, paired_difference
+from hedgerow.metrics.paired import PairedDifference, paired_difference
 from hedgerow.simulate import replay
 from hedgerow.world.world import World
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from hedgerow.base import arrays
 from hedgerow.base.arguments import as_whole
+from hedgerow.base.intervals import LEVEL, REPLICATES, Interval, interval
 from hedgerow.base.randomness import require_seed
 from hedgerow.errors import InputError
-from hedgerow.risk.bootstrap import LEVEL, REPLICATES, Interval, interval
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,12 @@
 
 import numpy as np
 import pytest
+from known_logs import NormalWorld
+from known_logs import drive as log_drive
 
 from hedgerow.errors import InputError
-from hedgerow.risk.paired import paired_difference
+from hedgerow.metrics import compare
+from hedgerow.metrics.paired import paired_difference
 
 
 def drive(rng: np.random.Generator, n: int = 100, memory: float = 0.8) -> np.ndarray:
@@ -70,3 +73,37 @@ def test_the_same_seed_gives_the_same_interval():
 def test_wrong_scores_are_refused(one, other, weight, said):
     with pytest.raises(InputError, match=said):
         paired_difference(one, other, weight)
+
+
+def test_scores_of_two_worlds_differ_as_by_hand_and_the_better_one_is_below():
+    real = log_drive(3, n_sweeps=12, n=120)
+    both = compare(real, {"wide": NormalWorld(20, 12, 0.1), "narrow": NormalWorld(20, 0.5, 0.1), "log": real})
+    found = both.differences("narrow")
+    assert list(found) == ["wide", "log"]
+    assert found["log"] == {}  # a log has no forecast
+    assert list(found["wide"]) == ["crps_m", "brier", "log_score", "nll"]
+    for key, each in found["wide"].items():
+        one, other = both["wide"][key], both["narrow"][key]
+        assert one is not None and other is not None
+        assert each.difference == pytest.approx(one - other, abs=1e-12), key
+        assert each.n_sweeps == 12
+    for key in ("crps_m", "nll"):  # ranges are uniform from 2 to 40 m
+        assert found["wide"][key].difference < 0 and found["wide"][key].is_decided, key
+    assert not found["wide"]["brier"].is_decided  # both say 90 %
+
+
+def test_the_interval_is_that_of_the_means_of_the_sweeps():
+    real = log_drive(4, n_sweeps=9, n=80)
+    both = compare(real, {"a": NormalWorld(20, 8), "b": NormalWorld(25, 4)})
+    by_hand = [
+        np.array([compare(sweep, world)["nll"] for _, sweep in real.iter_sweeps()], dtype=float)
+        for world in (NormalWorld(20, 8), NormalWorld(25, 4))
+    ]
+    found = both.differences("b")["a"]["nll"]
+    expected = paired_difference(by_hand[0], by_hand[1], np.full(9, 80))
+    assert found.interval == pytest.approx(expected.interval)
+
+
+def test_a_reference_that_is_not_there_is_refused():
+    with pytest.raises(InputError, match="no simulation 'c'"):
+        compare(log_drive(0, 1), {"a": NormalWorld()}).differences("c")
