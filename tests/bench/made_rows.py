@@ -18,7 +18,7 @@ def made_row(part, settings, **values):
     return Row(part, settings, VALUES | values, 0.5, "2026-01-02T03:04:05+00:00", hedgerow.__version__, machine())
 
 
-def measure_here(step, arguments, *, threads=None, cores=None):
+def measure_here(step, arguments, *, threads=None):
     """Run a step in this process: quick, for tests of what is around it."""
     plain = {name: str(value) if isinstance(value, Path) else value for name, value in arguments.items()}
     return STEPS[step](**plain) | {"own_mb": peak_mb()}

@@ -17,7 +17,7 @@ class Measuring:
         self.done = []
         self.stop_before = None
 
-    def __call__(self, step, arguments, *, threads=None, cores=None):
+    def __call__(self, step, arguments, *, threads=None):
         if step == self.stop_before:
             raise KeyboardInterrupt
         self.done.append(step)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps in processes of their own: their memory, their errors, their workers."""
 
-import os
 import subprocess
 import sys
 
@@ -67,10 +66,3 @@ def test_a_step_that_breaks_says_so(capfd):
     with pytest.raises(FileError, match="the process that measures it ended with 1"):
         measure("learn", {"no such argument": 1})
     assert "TypeError" in capfd.readouterr().err
-
-
-def test_a_process_can_be_held_to_one_core():
-    code = "import os; from hedgerow.bench.process import use_cores; use_cores(1); print(len(os.sched_getaffinity(0)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "1\n"
-    assert len(os.sched_getaffinity(0)) == len(os.sched_getaffinity(os.getppid()))

@@ -56,7 +56,7 @@ def test_beams_and_tiles_are_measured_written_and_drawn_and_not_measured_twice(t
 def test_a_long_drive_is_announced_and_a_short_one_goes_before_it(tmp_path, monkeypatch):
     done = []
 
-    def measure(step, arguments, *, threads=None, cores=None):
+    def measure(step, arguments, *, threads=None):
         done.append(arguments.get("sweeps"))
         return {"seconds": 30.0, "processor_s": 30.0, "beams": 1, "own_mb": None, "worker_mb": []}
 
@@ -143,8 +143,8 @@ def test_goals_of_workers_are_held_against_the_best_rounds():
     rows = [
         *(of_workers("fire", "plain process", each, k) for k, each in enumerate((10.0, 12.0))),
         *(of_workers("fire", "1 worker", each, k) for k, each in enumerate((14.0, 10.5))),
-        of_workers("fire", "1 worker, one core", 20.0),
-        of_workers("fire", "2 workers", 10.0),
+        of_workers("fire", "1 worker, one thread", 20.0),
+        of_workers("fire", "2 workers, one thread each", 10.0),
         of_workers("learn voxel", "plain process", 1.0),
         of_workers("learn voxel", "1 worker", 1.2),
     ]
@@ -155,7 +155,7 @@ def test_goals_of_workers_are_held_against_the_best_rounds():
     ]
     assert table.notes[1:] == (
         "fire: one worker takes 1.05 times the plain process (goal: at most 1.1, reached).",
-        "fire: two workers are 2.00 times as fast as one on one core (goal: at least 1.7, reached), "
+        "fire: two workers are 2.00 times as fast as one of one thread (goal: at least 1.7, reached), "
         "1.05 times as one with all cores.",
         "learn voxel: one worker takes 1.20 times the plain process (goal: at most 1.1, not reached).",
     )

@@ -31,7 +31,7 @@ class Task:
     makes: Path | None = None
     """What tasks behind it need."""
     threads: int | None = None
-    cores: int | None = None
+    """Of the process, and of each of its workers. None: all cores are used."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Chain:
             if found is not None and (task.makes is None or task.makes.exists()):
                 continue
             load = load_average()
-            values = measure(task.step, task.arguments, threads=task.threads, cores=task.cores)
+            values = measure(task.step, task.arguments, threads=task.threads)
             say(f"{task.title}: {in_words(journal.add(self.part, task.settings, values, load))}")
         shutil.rmtree(self.folder, ignore_errors=True)
 

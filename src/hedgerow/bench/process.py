@@ -25,16 +25,13 @@ _END_S = 20
 """How long a step that is interrupted may take to end its workers."""
 
 
-def measure(
-    step: str, arguments: Mapping[str, Any], *, threads: int | None = None, cores: int | None = None
-) -> dict[str, Any]:
+def measure(step: str, arguments: Mapping[str, Any], *, threads: int | None = None) -> dict[str, Any]:
     """Run a step of `steps.py` in a process of its own.
 
     Args:
         step: its name.
         arguments: plain values, and paths.
-        threads: of the core. Default: one for each core.
-        cores: how many cores the process and its workers may use. Default: all.
+        threads: of the process, and of each of its workers. Default: as many as there are cores, shared out.
 
     Returns:
         What the step returns, and `own_mb`, the peak of the process's memory, None where the system does not tell.
@@ -42,7 +39,7 @@ def measure(
     Raises:
         FileError: the step refused, or ended without an answer; says why.
     """
-    spec = json.dumps({"step": step, "arguments": dict(arguments), "cores": cores}, default=str)
+    spec = json.dumps({"step": step, "arguments": dict(arguments)}, default=str)
     environment = {**os.environ, **({} if threads is None else {"HEDGEROW_THREADS": str(threads)})}
     with tempfile.TemporaryDirectory(prefix="hedgerow-bench-") as folder:
         answer = Path(folder) / "answer.json"
@@ -108,20 +105,12 @@ def _rusage_mb() -> float | None:
     return peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6
 
 
-def use_cores(n: int) -> None:
-    """Let this process, and those that it starts, use only so many cores."""
-    if sys.platform == "linux":
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:n])
-
-
 def main() -> None:
     """Do what the command line says, and write the answer."""
     from hedgerow.bench.steps import STEPS
 
     end_like_interrupt()
     path, spec = Path(sys.argv[1]), json.loads(sys.argv[2])
-    if spec["cores"] is not None:
-        use_cores(spec["cores"])
     try:
         found = STEPS[spec["step"]](**spec["arguments"])
         found["own_mb"] = peak_mb()

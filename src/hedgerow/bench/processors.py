@@ -40,8 +40,7 @@ def chain(scene: str, sweeps: int, start_s: float, cores: int, folder: Path) -> 
                     {"scene": scene, "sweeps": sweeps, "kind": kind, "n": n},
                     "fire",
                     {**arguments, "workers": 0 if is_thread else n},
-                    threads=n if is_thread else None,
-                    cores=None if is_thread else n,
+                    threads=n if is_thread else 1,
                 )
             )
     return Chain(PART, folder, tuple(tasks))

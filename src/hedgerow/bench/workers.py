@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cost by workers: one log, recorded and learned by the plain process, by one worker and by two.
 
-A worker uses the cores that fall to it: one worker all of them, of two each a half. So two are also held against one
-that has a single core for itself and for the process that started it. Contenders take turns; the best round counts.
+A worker uses the cores that fall to it: one worker all of them, of two each a half. So two, of one thread each, are
+held against one of one thread. Contenders take turns; the best round counts.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from hedgerow.bench.journal import Row
 PART = "workers"
 JOBS = ("fire", "learn voxel", "learn topdown")
 GOAL_TWO = 1.7
-"""Times as fast as one worker on one core that two should be."""
+"""Times as fast as one worker of one thread that two should be."""
 GOAL_ONE = 1.1
 """Times the seconds of the plain process that one worker may take."""
 
@@ -27,14 +27,15 @@ class Contender:
     """Who does the work."""
 
     workers: int = 0
-    cores: int | None = None
+    threads: int | None = None
+    """Of each worker. None: all cores are used."""
 
 
 CONTENDERS: Mapping[str, Contender] = {
     "plain process": Contender(),
     "1 worker": Contender(1),
-    "1 worker, one core": Contender(1, 1),
-    "2 workers": Contender(2),
+    "1 worker, one thread": Contender(1, 1),
+    "2 workers, one thread each": Contender(2, 1),
 }
 
 
@@ -58,7 +59,7 @@ def chain(beams: int, rounds: int, folder: Path, *, wood: bool = True, jobs: Seq
                         step,
                         {"output": output, "workers": contender.workers, **arguments},
                         log if first else None,
-                        cores=contender.cores,
+                        threads=contender.threads,
                     )
                 )
     return Chain(PART, folder, tuple(tasks), {scene.name: trail_text(beams, wood=wood)})
@@ -102,7 +103,7 @@ def table(rows: Sequence[Row]) -> Table:
     note = (
         f"{_most_beams(rows) / 1e6:g} M beams. Start-up is that of the cluster, code loaded; opening is growing the "
         "scene, in each worker; neither is part of the work. Memory is that of the process, and of each worker. One "
-        "worker uses all cores, two one half each."
+        "worker uses all cores, if nothing else is said."
     )
     return Table("Workers", head, lines, (note, *goals(found)))
 
@@ -120,7 +121,7 @@ def goals(found: Mapping[tuple[str, str], Row]) -> list[str]:
             ratio = seconds(alone) / seconds(two)
             more = "" if one is None else f", {seconds(one) / seconds(two):.2f} times as one with all cores"
             said.append(
-                f"{job}: two workers are {ratio:.2f} times as fast as one on one core "
+                f"{job}: two workers are {ratio:.2f} times as fast as one of one thread "
                 f"({_met(ratio >= GOAL_TWO, 'at least', GOAL_TWO)}){more}."
             )
     return said
