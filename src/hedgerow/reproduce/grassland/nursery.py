@@ -39,6 +39,8 @@ from hedgerow.world.surface_noise import SurfaceNoise
 SENSOR = "hdl-32e"
 PATCH_M = 8.0
 """Side of a patch: eight of them are a tile's side of the site."""
+TRIANGLES_PER_BLADE = 20
+"""Five segments of a folded blade."""
 TALL_M = 0.6
 """No blade is taller."""
 MARGIN_M = 1.0
@@ -109,10 +111,6 @@ class Nursery:
         return (
             sum(asset.n_elements for asset in self.assets[: self.sizes.n_patch_assets]) / (2 * self.sizes.half_m) ** 2
         )
-
-
-TRIANGLES_PER_BLADE = 20
-"""Five segments of a folded blade."""
 
 
 def raise_plants(folder: Path, sizes: NurserySizes, seed: int, say: Print) -> Nursery:

@@ -32,8 +32,9 @@ _TREES = ((0.10, 0.32, 0.36), (0.18, 0.52, 0.44), (0.55, 0.80, 0.62), (0.92, 0.9
 
 def draw_grassland(path: Path, rules: SiteRules, seed: int, picture: Path) -> None:
     """Draw the stored site from above beside some sweeps of the drive."""
-    figure = new_figure(15, 6.6)
-    above, close = figure.subplots(1, 2, width_ratios=(1, 1.28))
+    figure = new_figure(15, 6.4)
+    figure.get_layout_engine().set(h_pad=0.12)
+    above, close = figure.subplots(1, 2, width_ratios=(1, 1.32))
     _draw_above(above, WorldFile(path), rules)
     log = some_sweeps(path, rules, seed)
     close.imshow(draw_close(log, rules, seed))
@@ -71,7 +72,7 @@ def _draw_above(panel: Any, file: WorldFile, rules: SiteRules) -> None:
         mine = feet_m[class_label == label_of(name)]
         width_m = 2.0 + 1.3 * k
         colour = ramp(np.array([k / (len(PLANT_CLASSES) - 1)]), _PLANTS)
-        panel.scatter(*mine.T, s=max(0.05, (2.2 * width_m * points) ** 2), c=colour, linewidths=0)
+        panel.scatter(*mine.T, s=max(0.05, (1.3 * width_m * points) ** 2), c=colour, linewidths=0)
     line = way_of(rules).points_m
     panel.plot(*line.T, color="#d62f1f", linewidth=1.4)
     panel.set(xlim=extent_m[:2], ylim=extent_m[2:], xlabel="x [m]", ylabel="y [m]", aspect="equal")
@@ -98,7 +99,7 @@ def some_sweeps(path: Path, rules: SiteRules, seed: int) -> Log:
     return Log.concatenate(list(simulate(world, sensor, way, seed=seed, at_s=at_s)))
 
 
-def draw_close(log: Log, rules: SiteRules, seed: int, width_px: int = 1240, height_px: int = 960) -> NDArray[np.uint8]:
+def draw_close(log: Log, rules: SiteRules, seed: int, width_px: int = 1240, height_px: int = 900) -> NDArray[np.uint8]:
     """Draw sweeps from above the way: grass and plants by their height above the ground."""
     points_m = log.points()
     above_m = points_m[:, 2] - height_m(points_m[:, 0], points_m[:, 1], rules, seed)
@@ -110,5 +111,5 @@ def draw_close(log: Log, rules: SiteRules, seed: int, width_px: int = 1240, heig
     line = way_of(rules)
     eye, look_at = line.at(np.array([line.length_m / 2 - 6.0, line.length_m / 2 + 45.0]))
     z = height_m(np.array([eye[0], look_at[0]]), np.array([eye[1], look_at[1]]), rules, seed)
-    camera = Camera(np.array([*eye, z[0] + 9.0]), np.array([*look_at, z[1] + 1.0]), width_px, height_px, 72)
+    camera = Camera(np.array([*eye, z[0] + 7.0]), np.array([*look_at, z[1] - 6.0]), width_px, height_px, 78)
     return draw_cloud(points_m, colour, camera, Look(point_m=0.06, haze_m=220.0))
