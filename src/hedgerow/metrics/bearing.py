@@ -194,7 +194,8 @@ class BearingDistances:
         direction = self.directions.of(real.beams)
         self.real.add(direction, real.range_m)
         for name, histogram in self.simulated.items():
-            histogram.add(direction, pairs[name].range_m)
+            partner = pairs[name].partner
+            histogram.add(direction if partner is None else direction[partner], pairs[name].range_m)
 
     def merge(self, other: Self) -> None:
         """Add other sweeps."""

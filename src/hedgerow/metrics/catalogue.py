@@ -7,11 +7,13 @@ from hedgerow.metrics.cloud_distance import CLOUD_METRICS, SWEEP_METRICS, CloudD
 from hedgerow.metrics.forecast_scores import FORECAST_METRICS, ForecastScores
 from hedgerow.metrics.hit_miss import HIT_MISS_METRICS, HitMiss
 from hedgerow.metrics.likelihood import LIKELIHOOD_METRICS, Likelihood
+from hedgerow.metrics.matching import Partners
 from hedgerow.metrics.metric import Family, Metric
 from hedgerow.metrics.observation import OBSERVATION_METRICS, ObservationError
 from hedgerow.metrics.range_histogram import RANGE_HISTOGRAM_METRICS, RangeHistograms
 
 FAMILIES: tuple[Family, ...] = (
+    Family.of_pairs(Partners, {}),
     Family.of_pairs(ForecastScores, FORECAST_METRICS),
     Family(BearingDistances, BEARING_METRICS),
     Family.of_pairs(HitMiss, HIT_MISS_METRICS),

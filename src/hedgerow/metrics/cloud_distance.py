@@ -97,11 +97,11 @@ class SweepDistance:
 
     def add(self, pair: SweepPair) -> None:
         """Add one sweep."""
-        real_m, simulated_m = pair.real.points_m, pair.points_m
+        real_m, simulated_m = pair.whole.points_m, pair.points_m
         if len(real_m) == 0 or len(simulated_m) == 0:
             self.n_left_out += 1
             return
-        there = float(pair.real.nearest.distance_m(simulated_m).mean())
+        there = float(pair.whole.nearest.distance_m(simulated_m).mean())
         back = float(Nearest(simulated_m).distance_m(real_m).mean())
         self.n_sweeps += 1
         self.n_returns += len(real_m) + len(simulated_m)

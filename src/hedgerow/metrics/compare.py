@@ -21,7 +21,7 @@ from hedgerow.metrics.bearing import BearingDistances
 from hedgerow.metrics.catalogue import FAMILIES
 from hedgerow.metrics.config import CompareSettings
 from hedgerow.metrics.forecast_scores import ForecastScores
-from hedgerow.metrics.inputs import HasSweeps, Recording, Simulated, simulate_sweeps, size_of, sweeps_of
+from hedgerow.metrics.inputs import Again, HasSweeps, Recording, Simulated, simulate_sweeps, size_of, sweeps_of
 from hedgerow.metrics.likelihood import Likelihood
 from hedgerow.metrics.metric import Sums, SumsOfPairs, Value
 from hedgerow.metrics.pair import RealSweep, SimulatedSweep, SweepPair
@@ -157,7 +157,7 @@ def accumulate(
     result = ComparisonSums(settings, simulated)
     sweeps, *copies = tee(sweeps_of("real", real), 1 + len(simulated))
     answers = {
-        name: simulate_sweeps(name, source, copy, seed, settings.draws)
+        name: simulate_sweeps(name, source, copy, seed, settings)
         for (name, source), copy in zip(simulated.items(), copies, strict=True)
     }
     part = ComparisonSums(settings, simulated)
@@ -236,10 +236,7 @@ def _require_kinds(real: Recording, simulated: Mapping[str, Simulated]) -> None:
         raise InputError("real", "is a world; the first argument of compare is the real log")
     for name, source in simulated.items():
         given = cast("object", source)
-        if isinstance(given, str) or not (callable(given) or isinstance(given, World | HasSweeps | Iterable)):
+        if isinstance(given, str) or not (callable(given) or isinstance(given, World | HasSweeps | Iterable | Again)):
             raise InputError(name, f"expected a log, logs or a world with fire(), found {type(source).__name__}")
     if isinstance(real, Log) and len(real) == 0:
         raise InputError("real", "the log has no beams; there is nothing to compare")
-    for name, source in simulated.items():
-        if isinstance(real, Log) and isinstance(source, Log) and len(source) != len(real):
-            raise InputError(name, f"has {len(source)} beams, the real log {len(real)}; fire the real log's own beams")

@@ -29,5 +29,12 @@ class CompareSettings(Parameters):
     """Maximum distance between the centres of sweeps for a sensor to count as standing still."""
     min_repeats: Annotated[int, Field(ge=2)] = 5
     """Minimum number of beams per direction: others are left out; a log with fewer on average is not static."""
+    match_deg: Annotated[float, Field(ge=0, le=10)] = 0.1
+    """How far apart a beam of a simulated log and a real one may point to be partners, where the log does not hold the
+    very same beams; half the step of most spinning sensors. 0: other beams are refused."""
+    match_origin_m: Positive = 0.1
+    """How far apart partners may start."""
+    match_place_m: Positive = 5.0
+    """How far from the centre of a real sweep that of a simulated one may be to be compared with it."""
     max_cloud_points: Annotated[int, Field(ge=1000)] = 8_000_000
     """Maximum number of distinct points per cloud, 32 bytes each and as much again at times; more are thinned."""

@@ -7,40 +7,41 @@ no return, since the real sensor could not have seen it.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol, cast, runtime_checkable
+from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.base.arrays import first_row
 from hedgerow.base.box import distance_text
 from hedgerow.errors import InputError, warn
 from hedgerow.log import Log
+from hedgerow.metrics.beside import HasSweeps, NextSweep, SweepsBeside, can_look_up
 from hedgerow.metrics.catalogue import SIZE_METRICS
+from hedgerow.metrics.config import CompareSettings
+from hedgerow.metrics.matching import has_same_beams, limit_ranges, match_sweep, require_same_beams
 from hedgerow.metrics.pair import SimulatedSweep
 from hedgerow.simulate import SAME_ORIGIN_M, replay, require_same_map
 from hedgerow.world import World
 from hedgerow.world.forecast import Forecast
 from hedgerow.world.reach import beams_away_m
 
-SAME_DIRECTION = 1e-4
-"""Directions that differ by less in each coordinate are the same."""
-
-
-@runtime_checkable
-class HasSweeps(Protocol):
-    """A log in memory or on the disk."""
-
-    def iter_sweeps(self) -> Iterator[tuple[int, Log]]:
-        """Give (sweep number, its log)."""
-        ...
-
-
 Stream = Iterable[Log] | Iterable[tuple[int, Log]]
 Recording = HasSweeps | Stream | Callable[[], Stream]
 """Log, LogFile, or a stream of logs, each of whole sweeps, or a function that gives one."""
-Simulated = Recording | World
-"""A log of the same beams, or a world that they are fired at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Reality once more, as a column beside the simulations."""
+
+    source: Recording | World | NextSweep
+    """Another recording of the same place; the scene that the real log was recorded in; or the log itself, sweep
+    after sweep, where the sensor stands."""
+
+
+Simulated = Recording | World | Again
+"""A log, best of the same beams, or a world that they are fired at."""
 
 
 def sweeps_of(name: str, source: Recording) -> Iterator[Log]:
@@ -59,7 +60,7 @@ def sweeps_of(name: str, source: Recording) -> Iterator[Log]:
 
 
 def simulate_sweeps(
-    name: str, source: Simulated, sweeps: Iterable[Log], seed: int, draws: int | None = None
+    name: str, source: Simulated, sweeps: Iterable[Log], seed: int, settings: CompareSettings | None = None
 ) -> Iterator[SimulatedSweep]:
     """Give the answer of a simulation to each real sweep, in step with them.
 
@@ -68,29 +69,80 @@ def simulate_sweeps(
         source: a world, or a recorded simulation.
         sweeps: of the real log.
         seed: for firing.
-        draws: of forecasts, for worlds that must draw them; 0: no forecasts of these. None: no forecasts at all.
+        settings: how many draws forecasts are of, and what beams are partners. None: as usual, without forecasts.
 
     Raises:
-        InputError: a recorded simulation has other beams, fewer or more sweeps.
+        InputError: a recorded simulation has other beams, fewer or more sweeps, and no partners can be found: it is a
+            stream, which cannot be read twice, or the settings refuse that.
     """
-    if isinstance(source, World):
-        yield from _fire_sweeps(name, source, sweeps, seed, draws)
-        return
+    is_again = isinstance(source, Again)
+    known = source.source if isinstance(source, Again) else source
+    usual = settings or CompareSettings()
+    if isinstance(known, World):
+        # The scene once more: the same beams, drawn anew.
+        own_seed = (seed + 1) % 2**64 if is_again else seed
+        yield from _fire_sweeps(name, known, sweeps, own_seed, None if settings is None else settings.draws)
+    elif isinstance(known, NextSweep):
+        beside = SweepsBeside(known.source, usual)
+        for real in sweeps:
+            number = known.number_after(int(real.beams.sweep[0]))
+            yield match_sweep(real, real[:0] if number is None else beside.read(number), usual, is_again=True)
+    elif can_look_up(known) and usual.match_deg > 0:
+        yield from _look_up(name, cast("HasSweeps", known), sweeps, usual, is_again)
+    else:
+        yield from _in_step(name, known, sweeps, is_again)
+
+
+def _in_step(name: str, source: Recording, sweeps: Iterable[Log], is_again: bool) -> Iterator[SimulatedSweep]:
+    """Take sweep after sweep of a log that must have the same beams."""
     recorded = sweeps_of(name, source)
     for real in sweeps:
         simulated = next(recorded, None)
         if simulated is None:
             raise InputError(name, f"ends before sweep {real.beams.sweep[0]} of the real log")
         require_same_beams(name, real, simulated)
-        yield SimulatedSweep(limit_ranges(simulated.returns.first_m, real), None)
+        yield _recorded(real, simulated, is_again)
     extra = next(recorded, None)
     if extra is not None:
         raise InputError(name, f"goes on with sweep {extra.beams.sweep[0]} after the real log has ended")
 
 
+def _look_up(
+    name: str, source: HasSweeps, sweeps: Iterable[Log], settings: CompareSettings, is_again: bool
+) -> Iterator[SimulatedSweep]:
+    """Find the sweep beside each real one, and the partner of each beam unless both hold the same beams."""
+    beside = SweepsBeside(source, settings)
+    for real in sweeps:
+        simulated = beside.find(real)
+        if simulated is None:
+            yield match_sweep(real, real[:0], settings, is_again=is_again)
+            continue
+        _require_same_origin(name, simulated, real)
+        if has_same_beams(real, simulated):
+            yield _recorded(real, simulated, is_again)
+        else:
+            yield match_sweep(real, simulated, settings, is_again=is_again)
+
+
+def _require_same_origin(name: str, simulated: Log, real: Log) -> None:
+    theirs, ours = simulated.map_origin_m, real.map_origin_m
+    # Programs that do not know where their map lies leave its origin at 0.
+    if theirs.any() and not np.allclose(theirs, ours, rtol=0, atol=SAME_ORIGIN_M):
+        raise InputError(name, f"its map begins at {theirs.tolist()}, that of the real log at {ours.tolist()}")
+
+
+def _recorded(real: Log, simulated: Log, is_again: bool) -> SimulatedSweep:
+    columns = _columns(simulated)
+    return SimulatedSweep(limit_ranges(simulated.returns.first_m, real), None, is_again=is_again, columns=columns)
+
+
+def _columns(log: Log) -> dict[str, NDArray[Any] | None]:
+    return {name: log.returns.first(name) for name in ("intensity", "label")}
+
+
 def size_of(source: Simulated) -> dict[str, float]:
     """Return elements, parameters and bytes of a world that knows its size; {} for others."""
-    size = source.size() if isinstance(source, World) else None
+    size = source.size() if isinstance(source, World) else None  # reality again has none of interest
     return {} if size is None else {key: float(getattr(size, key)) for key in SIZE_METRICS}
 
 
@@ -135,7 +187,7 @@ def _fire(name: str, world: World, real: Log, seed: int, draws: int | None) -> S
             raise InputError(name, f"log_likelihood gave NaN or not one number per beam (shape {density.shape})")
     has_limit = bool(np.isfinite(real.max_range_m))
     forecast = _forecast(world, real, seed, draws) if draws is not None and has_limit else None
-    return SimulatedSweep(simulated.returns.first_m, density, forecast)
+    return SimulatedSweep(simulated.returns.first_m, density, forecast, columns=_columns(simulated))
 
 
 def _forecast(world: World, real: Log, seed: int, draws: int) -> Forecast | None:
@@ -147,28 +199,3 @@ def _forecast(world: World, real: Log, seed: int, draws: int) -> Forecast | None
         if draws == 0 and error.field == "draws":
             return None
         raise
-
-
-def limit_ranges(range_m: NDArray[np.float32], real: Log) -> NDArray[np.float32]:
-    """Return the ranges, with those outside the limits of the real log replaced by inf, no return."""
-    inside = (range_m >= real.min_range_m) & (range_m <= real.max_range_m)
-    return np.where(inside, range_m, np.float32(np.inf))
-
-
-def require_same_beams(name: str, real: Log, simulated: Log) -> None:
-    """Raise InputError, naming the sweep and the beam, if two logs of one sweep do not hold the same beams."""
-    where = f"sweep {real.beams.sweep[0]}"
-    if len(simulated) != len(real):
-        raise InputError(
-            name, f"{where} has {len(simulated)} beams, the real log {len(real)}; fire the real log's own beams"
-        )
-    apart = np.abs(simulated.beams.origin_m - real.beams.origin_m).max(axis=1) > SAME_ORIGIN_M
-    turned = np.abs(simulated.beams.direction - real.beams.direction).max(axis=1) > SAME_DIRECTION
-    for wrong, what in ((apart, "origin_m"), (turned, "direction")):
-        if wrong.any():
-            row = first_row(wrong)
-            raise InputError(
-                name,
-                f"{where}, beam {row} has {what} {getattr(simulated.beams, what)[row].tolist()}, the real log "
-                f"{getattr(real.beams, what)[row].tolist()}; both must hold the same beams in the same order",
-            )

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One sweep, real and simulated, with what several metrics need of it computed once: points and their nearest."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -30,6 +31,14 @@ class SimulatedSweep:
     """What the simulation expects of each beam, with the errors of what was measured; None if it cannot tell."""
     is_again: bool = False
     """Whether this is reality once more: another recording of the same beams, no simulation."""
+    columns: Mapping[str, NDArray[Any] | None] = field(default_factory=dict[str, NDArray[Any] | None])
+    """(N,) intensity and label of the first returns, where they are known."""
+    own: Beams | None = None
+    """The beams that were really simulated, if they are not those of the real sweep (matching.py)."""
+    own_range_m: NDArray[np.float32] | None = None
+    """Their first ranges, within the limits of the real log."""
+    partner: NDArray[np.bool_] | None = None
+    """(N,) which real beams have a partner among them: only these rows mean anything."""
 
 
 class RealSweep:
@@ -59,12 +68,24 @@ class RealSweep:
 
 
 class SweepPair:
-    """A real sweep and one simulation of it."""
+    """A real sweep and one simulation of it.
+
+    Where the simulation has beams of its own, `real` and the arrays hold the real beams that have a partner among them:
+    what scores of single beams are over. `whole`, `points_m` and `all_range_m` are for scores that need no partner.
+    """
 
     def __init__(self, real: RealSweep, simulated: SimulatedSweep) -> None:
         """Put the simulation beside the sweep; both have one row per beam."""
-        self.real = real
-        self.range_m = simulated.range_m
+        self.whole = real
+        self.own = simulated.own
+        self.partner = rows = simulated.partner
+        self.real = real if rows is None else RealSweep(real.log[rows])
+        self.range_m = simulated.range_m if rows is None else simulated.range_m[rows]
+        self.columns = {
+            name: column if rows is None or column is None else column[rows]
+            for name, column in simulated.columns.items()
+        }
+        self.all_range_m = self.range_m if simulated.own_range_m is None else simulated.own_range_m
         self.log_density = simulated.log_density
         self.forecast = simulated.forecast
         self.is_again = simulated.is_again
@@ -72,8 +93,13 @@ class SweepPair:
 
     @cached_property
     def points_m(self) -> NDArray[np.float64]:
-        """(M, 3) simulated first returns, map frame."""
-        return _points(self.real.beams, self.range_m, self.hit)
+        """(M, 3) all simulated first returns, map frame."""
+        beams = self.real.beams if self.own is None else self.own
+        return _points(beams, self.all_range_m, np.isfinite(self.all_range_m))
+
+    def column(self, name: str) -> NDArray[Any] | None:
+        """Return a column of the simulated first returns; None if the simulation does not know it."""
+        return self.columns.get(name)
 
 
 def packets(beams: Beams) -> NDArray[np.int64]:

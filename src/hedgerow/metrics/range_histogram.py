@@ -97,7 +97,7 @@ class RangeHistograms:
         self._max_range_m = max(self._max_range_m, real.log.max_range_m)
         self.real.add(real.range_m)
         for name, histogram in self.simulated.items():
-            histogram.add(pairs[name].range_m)
+            histogram.add(pairs[name].all_range_m)
 
     def merge(self, other: Self) -> None:
         """Add other sweeps."""

@@ -18,7 +18,7 @@ from hedgerow.errors import InputError
 from hedgerow.frames import Trajectory
 from hedgerow.io.source import LogSource
 from hedgerow.log import Log, Returns
-from hedgerow.metrics.inputs import limit_ranges, require_same_beams
+from hedgerow.metrics.matching import limit_ranges, require_same_beams
 from hedgerow.simulate import replay, require_same_map
 from hedgerow.world import World
 

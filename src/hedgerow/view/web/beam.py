@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import InputError
 from hedgerow.log import Log
-from hedgerow.metrics.inputs import SAME_DIRECTION, SAME_ORIGIN_M
+from hedgerow.metrics.matching import SAME_DIRECTION, SAME_ORIGIN_M
 from hedgerow.view.web.frame import ShownLayer
 from hedgerow.view.web.session import Rgb, Session
 from hedgerow.world.learned import ElementWorld

@@ -22,7 +22,7 @@ from hedgerow.errors import InputError
 from hedgerow.frames import Trajectory
 from hedgerow.inputs import Kind, Place, open_log, open_place, require_kind
 from hedgerow.log import Log
-from hedgerow.metrics.inputs import limit_ranges, require_same_beams
+from hedgerow.metrics.matching import limit_ranges, require_same_beams
 from hedgerow.sensor import Sensor
 from hedgerow.sensor.drive import Aim
 from hedgerow.simulate import Simulation, replay, require_same_map, simulate

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which sweep of a simulated log stands beside a real one: that of the same number, else of the same time, else place.
+
+A candidate counts only if its centre is within `match_place_m` of the real one's, so that two drives which both begin
+with sweep 0 are not taken for one another. The simulated log is read forward, once; when its numbers do not help, once
+before to learn when and where its sweeps are.
+"""
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, Protocol, cast, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.log import Log
+from hedgerow.metrics.config import CompareSettings
+from hedgerow.metrics.matching import SweepPlace
+
+
+@runtime_checkable
+class HasSweeps(Protocol):
+    """A log in memory or on the disk."""
+
+    def iter_sweeps(self) -> Iterator[tuple[int, Log]]:
+        """Give (sweep number, its log)."""
+        ...
+
+
+def can_look_up(source: object) -> bool:
+    """Whether single sweeps of a log can be asked for by their numbers."""
+    return isinstance(source, HasSweeps) and hasattr(source, "sweeps")
+
+
+class SweepsBeside:
+    """Looks up the sweeps of one log that stand beside those of another."""
+
+    def __init__(self, source: HasSweeps, settings: CompareSettings) -> None:
+        """Take a log whose sweeps can be asked for by number (`can_look_up`)."""
+        self._source: Any = source
+        self._settings = settings
+        self._numbers = {int(number) for number in np.asarray(self._source.sweeps)}
+        self._ahead = iter(source.iter_sweeps())
+        self._now: tuple[int, Log] | None = None
+
+    def find(self, real: Log) -> Log | None:
+        """Return the sweep beside a real one; None if there is none."""
+        wanted = SweepPlace.of(real)
+        if wanted.number in self._numbers:
+            found = self.read(wanted.number)
+            if self._away_m(SweepPlace.of(found), wanted) <= self._settings.match_place_m:
+                return found
+        number = self._number_at(wanted)
+        return None if number is None else self.read(number)
+
+    def read(self, number: int) -> Log:
+        """Return a sweep by its number."""
+        if isinstance(self._source, Log):
+            return self._source.select(sweep=number)
+        while self._now is None or self._now[0] < number:
+            following = next(self._ahead, None)
+            if following is None:
+                break
+            self._now = following
+        if self._now is not None and self._now[0] == number:
+            return self._now[1]
+        return cast("Log", self._source.read(number))  # behind us
+
+    @cached_property
+    def _places(self) -> list[SweepPlace]:
+        return [SweepPlace.of(sweep) for _, sweep in self._source.iter_sweeps()]
+
+    def _number_at(self, wanted: SweepPlace) -> int | None:
+        """Return the sweep nearest in time, if it is within half a sweep; else the nearest in place."""
+        if not self._places:
+            return None
+        times = np.array([each.time_ns for each in self._places], dtype=np.int64)
+        step_ns = float(np.median(np.diff(np.sort(times)))) if len(times) > 1 else 0.0
+        late = np.abs(times - wanted.time_ns)
+        by_time = self._places[int(late.argmin())]
+        if step_ns > 0 and late.min() <= step_ns / 2 and self._is_near(by_time, wanted):
+            return by_time.number
+        by_place = min(self._places, key=lambda each: self._away_m(each, wanted))
+        return by_place.number if self._is_near(by_place, wanted) else None
+
+    def _is_near(self, one: SweepPlace, other: SweepPlace) -> bool:
+        return self._away_m(one, other) <= self._settings.match_place_m
+
+    @staticmethod
+    def _away_m(one: SweepPlace, other: SweepPlace) -> float:
+        apart: NDArray[np.float64] = one.centre_m - other.centre_m
+        return float(np.linalg.norm(apart))
+
+
+class NextSweep:
+    """A standing sensor as its own second recording: each sweep is answered by the next, the last by the one before.
+
+    It finds its sweeps by their numbers, so that a part of the log gets the same answers as the whole.
+    """
+
+    def __init__(self, source: HasSweeps) -> None:
+        """Take the real log itself."""
+        self.source = source
+        numbers = sorted({int(number) for number in np.asarray(cast("Any", source).sweeps)})
+        following = [*numbers[1:], *numbers[-2:-1]]
+        self._next = dict(zip(numbers, following, strict=False))
+
+    def number_after(self, number: int) -> int | None:
+        """Return the sweep that answers another; None if there is just one."""
+        return self._next.get(number)
