@@ -55,7 +55,9 @@ def test_a_recording_that_was_stopped_goes_on(tmp_path, small_parts, simulation,
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        record_in_parts(DRIVE, tmp_path / "log", InProcess(results), n_sweeps=len(simulation), progress=stop_in_the_third)
+        record_in_parts(
+            DRIVE, tmp_path / "log", InProcess(results), n_sweeps=len(simulation), progress=stop_in_the_third
+        )
     assert not (tmp_path / "log").exists()
     kept = {path.name: path.stat().st_mtime_ns for path in results.folder.glob("log-*")}
     assert len(kept) == 2
@@ -71,9 +73,9 @@ def test_a_comparison_has_the_same_numbers_on_workers(tmp_path, small_parts, sim
     hr.learn(real, "voxel").save(world)
     again = tmp_path / "again.parquet"
     hr.write_log(hr.replay(hr.load_world(world), hr.read_log(real), seed=3), again)
-    here = compare(hr.open_log(real), {"site": hr.load_world(world), "again": hr.open_log(again)}, seed=1)
+    here = compare(hr.open_log(real), {"site": hr.load_world(world), "again": hr.open_log(again)}, seed=1, floors=True)
     with Workers(2, tmp_path / "parts") as engine:
-        there = compare_in_parts(real, {"site": world, "again": again}, engine, seed=1)
+        there = compare_in_parts(real, {"site": world, "again": again}, engine, seed=1, floors=True)
     assert there.to_json() == here.to_json()
 
 

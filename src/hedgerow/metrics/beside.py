@@ -13,6 +13,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.io.parquet.reader import LogFile
 from hedgerow.log import Log
 from hedgerow.metrics.config import CompareSettings
 from hedgerow.metrics.matching import SweepPlace
@@ -57,6 +58,8 @@ class SweepsBeside:
         """Return a sweep by its number."""
         if isinstance(self._source, Log):
             return self._source.select(sweep=number)
+        if isinstance(self._source, LogFile):
+            return self._source.read(number)  # it reads no other sweep for that
         while self._now is None or self._now[0] < number:
             following = next(self._ahead, None)
             if following is None:

@@ -12,7 +12,7 @@ end, takes as much again. A lower `max_cloud_points` takes less, and thins more.
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import tee
-from typing import Any, Self, TypeVar, cast, overload
+from typing import Any, Literal, Self, TypeVar, cast, overload
 
 from hedgerow.base.progress import Progress, counted
 from hedgerow.errors import InputError
@@ -20,10 +20,11 @@ from hedgerow.log import Log
 from hedgerow.metrics.bearing import BearingDistances
 from hedgerow.metrics.catalogue import FAMILIES
 from hedgerow.metrics.config import CompareSettings
+from hedgerow.metrics.floors import floor_columns, with_floors
 from hedgerow.metrics.forecast_scores import ForecastScores
 from hedgerow.metrics.inputs import Again, HasSweeps, Recording, Simulated, simulate_sweeps, size_of, sweeps_of
 from hedgerow.metrics.likelihood import Likelihood
-from hedgerow.metrics.metric import Sums, SumsOfPairs, Value
+from hedgerow.metrics.metric import CLIMATOLOGY, REALITY_AGAIN, Sums, SumsOfPairs, Value
 from hedgerow.metrics.pair import RealSweep, SimulatedSweep, SweepPair
 from hedgerow.metrics.range_histogram import RangeHistograms
 from hedgerow.metrics.scores import Comparison, Histograms, Scores
@@ -31,6 +32,10 @@ from hedgerow.parallel import log_parts
 from hedgerow.world import World
 
 _ALONE = "simulated"  # name of a simulation that comes without one
+_FITTED = (
+    "fitted to the judged log itself, ring by ring: a world with worse proper scores says less of this place than "
+    "knowing nothing of it"
+)
 _S = TypeVar("_S")
 
 
@@ -39,18 +44,40 @@ def compare(
     real: Recording,
     simulated: Mapping[str, Simulated],
     *,
+    floors: bool = False,
+    again: Recording | World | None = None,
     seed: int = 0,
     progress: Progress | None = None,
     **settings: Any,
 ) -> Comparison: ...
 @overload
 def compare(
-    real: Recording, simulated: Simulated, *, seed: int = 0, progress: Progress | None = None, **settings: Any
+    real: Recording,
+    simulated: Simulated,
+    *,
+    floors: Literal[True],
+    again: Recording | World | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> Comparison: ...
+@overload
+def compare(
+    real: Recording,
+    simulated: Simulated,
+    *,
+    floors: Literal[False] = False,
+    again: None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+    **settings: Any,
 ) -> Scores: ...
 def compare(
     real: Recording,
     simulated: Simulated | Mapping[str, Simulated],
     *,
+    floors: bool = False,
+    again: Recording | World | None = None,
     seed: int = 0,
     progress: Progress | None = None,
     **settings: Any,
@@ -60,33 +87,36 @@ def compare(
     Args:
         real: a log in memory or on the disk (`open_log`), or a stream of logs of whole sweeps, or a
             function that gives one.
-        simulated: the same beams simulated, in the same order, as a log, file or stream; or a world, which the real
-            log's beams are then fired at; or several of these by name.
+        simulated: the same beams simulated, in the same order, as a log, file or stream; or a log or file of other
+            beams, which are then matched (matching.py); or a world, which the real log's beams are fired at; or several
+            of these by name.
+        floors: whether to put two columns beside them: "climatology", what can be said without a world, and "reality
+            again", if there is one (floors.py). The real log is then read twice.
+        again: another recording of the same place, or the scene that the real log was recorded in, for the column
+            "reality again". Default, with floors: the log's own next sweep, where the sensor stands.
         seed: for firing.
         progress: called after each sweep with the number of real beams done.
         settings: see `CompareSettings`.
 
     Returns:
-        Scores of one simulation, or a Comparison of those that came by name. First returns are compared, within the
-        range limits of the real log.
+        Scores of one simulation, or a Comparison of those that came by name or with floors. First returns are compared,
+        within the range limits of the real log.
 
     Raises:
         InputError: the real log is empty or nothing in it returned, a simulated log has other beams, or a setting is
             unknown or out of bounds.
     """
     checked = CompareSettings.parse(settings, "compare")
-    if isinstance(simulated, Mapping):
-        named = cast("Mapping[str, Simulated]", simulated)
-        if not named:
-            raise InputError("simulated", "names no simulation; give at least one")
-        if "real" in named:
-            raise InputError(
-                "simulated", "'real' is what the real log is called in tables and plots; choose another name"
-            )
-        sums = accumulate(real, named, checked, seed, progress)
-        return score(sums, {name: size_of(each) for name, each in named.items()})
-    sums = accumulate(real, {_ALONE: simulated}, checked, seed, progress)
-    return score(sums, {_ALONE: size_of(simulated)})[_ALONE]
+    is_alone = not isinstance(simulated, Mapping)
+    named = {_ALONE: simulated} if is_alone else dict(cast("Mapping[str, Simulated]", simulated))
+    _require_names(named)
+    _require_kinds(real, named)
+    if floors or again is not None:
+        beside = floor_columns(real, checked, again)
+        named = with_floors(named, beside if floors else {REALITY_AGAIN: beside[REALITY_AGAIN]})
+    sums = accumulate(real, named, checked, seed, progress)
+    scores = score(sums, {name: size_of(each) for name, each in named.items()})
+    return scores[_ALONE] if is_alone and len(scores) == 1 else scores
 
 
 class ComparisonSums:
@@ -195,6 +225,8 @@ def score(sums: ComparisonSums, sizes: Mapping[str, Mapping[str, float]]) -> Com
             values[name] |= found
         for name, found in family.notes().items():
             notes[name] += found
+    if CLIMATOLOGY in notes:
+        notes[CLIMATOLOGY].append(_FITTED)
     static = sums.of(BearingDistances).is_static()
     return Comparison(
         {
@@ -229,6 +261,13 @@ def _histograms(sums: ComparisonSums, name: str, static: bool) -> Histograms:
 def _require_end(answers: Iterator[object]) -> None:
     # With the real sweeps used up there is no answer left; this lets a simulation that goes on say so.
     next(answers, None)
+
+
+def _require_names(named: Mapping[str, Simulated]) -> None:
+    if not named:
+        raise InputError("simulated", "names no simulation; give at least one")
+    if "real" in named:
+        raise InputError("simulated", "'real' is what the real log is called in tables and plots; choose another name")
 
 
 def _require_kinds(real: Recording, simulated: Mapping[str, Simulated]) -> None:

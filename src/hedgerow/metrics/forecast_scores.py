@@ -178,7 +178,7 @@ class ForecastScores:
         if self.n == 0:
             return ["no forecast scores: the simulation is a log, or a world whose draws were switched off (draws=0)"]
         if self.is_again:
-            return ["CRPS and Brier of a second recording are those of the true distribution: no world can do better"]
+            return ["CRPS and Brier are those of the true distribution, by one more draw: expect no world to do better"]
         e = self.outlier_share
         said = [f"log score has a floor: p' = (1 - {e:g}) p + {e:g} / 2"]
         if self.draws is not None:

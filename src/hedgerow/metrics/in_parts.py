@@ -7,18 +7,22 @@ Worlds and scenes do not travel: tasks carry their paths, and each worker opens 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from hedgerow.base.progress import Progress
 from hedgerow.drives import absolute, stamp_of
 from hedgerow.errors import InputError
-from hedgerow.inputs import open_simulated
+from hedgerow.inputs import open_log, open_simulated
+from hedgerow.io.parquet.reader import LogFile
 from hedgerow.io.source import LogSource
+from hedgerow.metrics.beside import NextSweep
 from hedgerow.metrics.compare import ComparisonSums, accumulate, score
 from hedgerow.metrics.config import CompareSettings
-from hedgerow.metrics.inputs import Simulated, size_of
+from hedgerow.metrics.floors import floor_columns
+from hedgerow.metrics.inputs import Again, Recording, Simulated, size_of
+from hedgerow.metrics.metric import CLIMATOLOGY, REALITY_AGAIN
 from hedgerow.metrics.scores import Comparison
-from hedgerow.parallel.engine import Engine
+from hedgerow.parallel.engine import Engine, Shared
 from hedgerow.parallel.kept import keep
 from hedgerow.parallel.log_parts import LogPart, cut_log, map_log
 from hedgerow.sensor import Sensor
@@ -30,6 +34,8 @@ def compare_in_parts(
     simulated: Mapping[str, str | Path],
     engine: Engine,
     *,
+    floors: bool = False,
+    again: str | Path | None = None,
     seed: int = 0,
     progress: Progress | None = None,
     **settings: Any,
@@ -38,8 +44,10 @@ def compare_in_parts(
 
     Args:
         real: path of a Parquet log.
-        simulated: paths of learned worlds, of scenes, or of Parquet logs of the same beams, by name.
+        simulated: paths of learned worlds, of scenes, or of Parquet logs, by name.
         engine: what works on the parts of the log.
+        floors: whether to put climatology and, if there is one, reality again beside them; the log is then read twice.
+        again: path of what reality again is: a Parquet log, or the scene that the log was recorded in.
         seed: for firing.
         progress: called with the number of real beams done.
         settings: see `CompareSettings`.
@@ -51,9 +59,17 @@ def compare_in_parts(
         InputError, FileError: as `compare`; or a log is of a format that workers cannot read in parts.
     """
     checked = CompareSettings.parse(settings, "compare")
-    paths = tuple((name, absolute(path), stamp_of(path)) for name, path in simulated.items())
-    work = _ComparePart(paths, seed, checked)
-    total = ComparisonSums(checked, simulated)
+    named: dict[str, str | Path] = {**simulated} | ({} if again is None else {REALITY_AGAIN: again})
+    paths = tuple((name, absolute(path), stamp_of(path)) for name, path in named.items())
+    climatology, is_standing = None, False
+    if floors:
+        columns = floor_columns(open_log(real, "compare"), checked)
+        climatology = columns.get(CLIMATOLOGY)
+        is_standing = again is None and REALITY_AGAIN in columns
+    work = _ComparePart(paths, seed, checked, engine.share(climatology), is_standing)
+    own = ([CLIMATOLOGY] if climatology is not None else []) + ([REALITY_AGAIN] if is_standing else [])
+    names = [*simulated, *own, *([] if again is None else [REALITY_AGAIN])]
+    total = ComparisonSums(checked, names)
     sizes: dict[str, dict[str, float]] = {}
     for sums, found in map_log(cut_log(real, engine), work, progress):
         total.merge(sums)
@@ -69,6 +85,10 @@ class _ComparePart:
     """Names, paths, and the stamps that tell these files from later ones."""
     seed: int
     settings: CompareSettings
+    climatology: Shared[Any]
+    """Of the whole log, or None."""
+    is_standing: bool
+    """Whether the next sweep of the log is reality again."""
 
     def __call__(self, part: LogPart) -> tuple[ComparisonSums, dict[str, dict[str, float]]]:
         log = part.read()
@@ -76,18 +96,23 @@ class _ComparePart:
         key = f"{self.simulated} {'' if sensor is None else sensor.name}"
         opened = keep("compared", key, lambda: {n: open_simulated(p, "compare", sensor) for n, p, _ in self.simulated})
         sources: dict[str, Simulated] = {
-            name: each if isinstance(each, World) else _same_sweeps(name, each, part) for name, each in opened.items()
+            name: each if isinstance(each, World) else _sweeps_for(name, each, part) for name, each in opened.items()
         }
+        again = sources.pop(REALITY_AGAIN, None)
+        if self.climatology.value is not None:
+            sources[CLIMATOLOGY] = self.climatology.value
+        if self.is_standing:
+            sources[REALITY_AGAIN] = Again(NextSweep(LogFile(part.path)))
+        elif again is not None:
+            sources[REALITY_AGAIN] = Again(cast("Recording | World", again))
         sums = accumulate(log, sources, self.settings, self.seed)
         return sums, {name: size_of(each) for name, each in sources.items()}
 
 
-def _same_sweeps(name: str, source: LogSource, part: LogPart) -> Simulated:
-    """Read the sweeps of a part of the real log from a simulated one."""
-    from hedgerow.io.parquet.reader import LogFile
-
+def _sweeps_for(name: str, source: LogSource, part: LogPart) -> Simulated:
+    """Return what a part of the real log is compared with: the same sweeps, read at once, or the whole log."""
     if not isinstance(source, LogFile):
         raise InputError(
             name, "only a Parquet log can be read by several workers; make one with: hedgerow convert LOG LOG.parquet"
         )
-    return source.read(part.sweeps)
+    return source.read(part.sweeps) if set(part.sweeps) <= set(source.sweeps.tolist()) else source
