@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 
 from hedgerow.errors import InputError
-from hedgerow.reproduce.grassland.drive import build, drive
+from hedgerow.io.trajectory import read_trajectory
+from hedgerow.reproduce.grassland import pictures, trial
+from hedgerow.reproduce.grassland.drive import build, drive, in_own_process, peak_bytes
 from hedgerow.reproduce.grassland.nursery import ASSETS, NurserySizes, comes_down, raise_plants
 from hedgerow.reproduce.grassland.pictures import read_map, shaded, some_sweeps
 from hedgerow.reproduce.grassland.site import HEIGHT_M, TILE_M, SiteRules, TileMaker, drive_of, height_m, way_of
@@ -21,6 +23,13 @@ SIZES = NurserySizes(
 )  # fmt: skip
 RULES = SiteRules(extent_m=250.0, way_m=120.0)
 SEED = 3
+
+
+@pytest.fixture(autouse=True)
+def large(monkeypatch):
+    """Copies are instances, as in a large site; and few sweeps are drawn."""
+    monkeypatch.setattr(scene_module, "MOST_UNFOLDED", 1000)
+    monkeypatch.setattr(pictures, "N_SWEEPS", 3)
 
 
 @pytest.fixture(scope="module")
@@ -106,8 +115,7 @@ def test_a_piece_is_the_same_country(nursery):
         RULES.model_copy(update={"low_tile": (1, 1), "high_tile": (0, 0)}).tiles()
 
 
-def test_the_drive_is_the_same_paged_and_in_memory_and_stays_within_its_budget(folder, built, monkeypatch):
-    monkeypatch.setattr(scene_module, "MOST_UNFOLDED", 1000)  # as in a large site
+def test_the_drive_is_the_same_paged_and_in_memory_and_stays_within_its_budget(folder, built):
     path = folder / "site.world"
     kept = 3_000_000
     paged, whole = (drive(path, "vlp-16", most, RULES, SEED, (10.0, 40.0)) for most in (kept, None))
@@ -137,6 +145,29 @@ def test_the_table_counts_per_square_kilometre(nursery, built):
     assert measured == built.n_instances
     assert each == pytest.approx(built.n_instances / built.area_km2, abs=1)
     assert hundred == pytest.approx(100 * each, rel=1e-4)
+
+
+def test_all_of_it_in_small(folder, nursery, monkeypatch):
+    monkeypatch.setattr(trial, "raise_plants", lambda *given: nursery)
+    monkeypatch.setattr(trial, "in_own_process", lambda work, *given: work(*given))
+    for name, value in {"SENSOR": "vlp-16", "STRETCH_M": 10.0, "ROUNDS": 1, "PIECE_MARGIN_M": 5.0}.items():
+        monkeypatch.setattr(trial, name, value)
+    said = []
+    outcome = trial.study(folder, SIZES, SiteRules(extent_m=250.0, way_m=40.0), SEED, said.append)
+    (picture,) = outcome.pictures
+    assert picture.read_bytes()[:2] == b"\xff\xd8"  # JPEG
+    lines = outcome.text.splitlines()
+    speeds = [line for line in lines if "paged" in line or "in memory" in line]
+    assert len(speeds) == 4
+    returns = {line.split("|")[7].strip() for line in speeds[1:]}
+    assert len(returns) == 1  # the same stretch of the same country, however much of it there is
+    assert read_trajectory(folder / "grassland.tum").length_m > 35
+    assert any("km² built" in line for line in said)
+
+
+def test_a_new_process_has_its_own_memory():
+    mine = peak_bytes()
+    assert 10e6 < in_own_process(peak_bytes) < mine
 
 
 def test_the_assets_stay_in_the_folder(folder, nursery):

@@ -9,6 +9,7 @@ on bare ground. The grass is learned as Gaussians fitted to the beams (`refined`
     nursery.assets        # patches first, two halves each, then plants
 """
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -98,6 +99,8 @@ class Nursery:
     """Halves of patches, then plants."""
     n_beams: int
     """Of the grass, to learn from."""
+    recorded_s: float
+    """Processor time that these took, in the meadow."""
 
     @property
     def triangles_per_m2(self) -> float:
@@ -119,12 +122,14 @@ def raise_plants(folder: Path, sizes: NurserySizes, seed: int, say: Print) -> Nu
         temporary.write_text(scene_text(sizes, seed))
     site = load_site(folder / "nursery.toml", wavelength_nm=Sensor.named(SENSOR).config.beam.wavelength_nm)
     say(f"grown: {site.n_copies['grass']:,} blades on {(2 * _meadow_half_m(sizes)) ** 2:,.0f} m²")
+    begin_s = time.process_time()
     log = record_grass(site, sizes, sizes.sweeps, seed)
+    recorded_s = time.process_time() - begin_s
     patches = learn_patches(log, sizes)
     say(f"grass learned from {len(log):,} beams: {sum(each.n_elements for each in patches):,} elements")
     plants = learn_plants(folder, site, sizes, seed)
     say(f"{len(plants)} plants learned: {sum(each.n_elements for each in plants):,} elements")
-    nursery = Nursery(sizes, site, (*patches, *plants), len(log))
+    nursery = Nursery(sizes, site, (*patches, *plants), len(log), recorded_s)
     LearnedWorld(kind="library", assets=nursery.assets, max_range_m=log.max_range_m).save(folder / ASSETS)
     return nursery
 

@@ -212,7 +212,8 @@ def _words(nursery: Nursery, built: Built, drives: Mapping[str, Driven], rules: 
     stored = sum(asset.n_elements for asset in nursery.assets)
     return (
         f"A meadow of {sizes.blades_per_m2:,.0f} blades per m², {nursery.triangles_per_m2:,.0f} triangles per m², was "
-        f"learned from {nursery.n_beams:,} beams as {sizes.patches**2} patches of {PATCH_M:g} m: "
+        f"recorded in {nursery.recorded_s:.1f} s of a processor, {nursery.n_beams:,} beams, and learned as "
+        f"{sizes.patches**2} patches of {PATCH_M:g} m: "
         f"{nursery.elements_per_m2:.1f} elements per m². With "
         f"{len(nursery.assets) - sizes.n_patch_assets} plants these are {len(nursery.assets)} assets of {stored:,} "
         f"elements, stored once. {built.area_km2:.2f} km² of them, {built.n_instances:,} instances, take "
