@@ -80,7 +80,7 @@ def draw_passes(folder: Path, passes: Mapping[str, Path]) -> tuple[Path, ...]:
         axes.set_title(f"{name}, close up", fontsize="medium", loc="left")
         axes.set_axis_off()
     path = folder / "large-scale.jpg"
-    save_figure(figure, path, dpi=120)
+    save_figure(figure, path, dpi=96)
     return (path,)
 
 
