@@ -76,6 +76,7 @@ def _draw_workers(axes: Any, rows: Sequence[Row]) -> None:
             axes.bar(x, apart_s, width, bottom=work_s, color=_COLOURS[k], alpha=0.3)
             axes.annotate(f"{work_s:.1f}", (x, work_s), ha="center", va="bottom", fontsize=7)
     axes.set_xticks(range(len(workers.JOBS)), workers.JOBS)
+    axes.margins(y=0.35)
     _label(axes, rows, "Workers: work; pale, start-up and opening", "", "seconds")
 
 
@@ -108,7 +109,7 @@ def _finish(axes: Any, rows: Sequence[Row], title: str, x: str, y: str) -> None:
         axes.set_yscale("log")
         low, high = axes.get_ylim()
         if low > 0:
-            axes.set_ylim(low / 2, high * 2)  # or small differences look large
+            axes.set_ylim(low / 2, high * 5)  # or small differences look large; above is room for the legend
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter(_in_full)
             axis.set_minor_formatter("")
@@ -126,7 +127,7 @@ def _label(axes: Any, rows: Sequence[Row], title: str, x: str, y: str) -> None:
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     if rows:
-        axes.legend(fontsize=8)
+        axes.legend(fontsize=8, ncol=2, loc="upper left")
     else:
         axes.set_axis_off()
         axes.text(0.5, 0.5, "not measured", ha="center", va="center", transform=axes.transAxes, color=_GREY)
