@@ -109,6 +109,7 @@ def saved_bytes(world, folder):
         ("topdown", {"cell_points": 2000, "sample_points": 1000}),
         ("hybrid", {}),
         ("refined", {"rounds": 2, "epochs": 1, "min_steps": 2, "held_out_every": 4}),
+        ("refined", {"rounds": 1, "epochs": 1, "min_steps": 2, "held_out_end_share": 0.25, "widths": [0, 2]}),
     ],
 )
 def test_a_world_has_the_same_bytes_whoever_learned_it(workers, drive, tmp_path, monkeypatch, model, settings):

@@ -55,6 +55,8 @@ class LogPart:
     """Sweeps that are not read."""
     beams: Shared[Log] | None = None
     """All sweeps of a part that is in no file."""
+    prepare: Callable[[Log], Log] | None = None
+    """What is done with the beams that are read; a frozen dataclass of plain values."""
 
     def read(self) -> Log:
         """Return the beams, map frame.
@@ -62,6 +64,10 @@ class LogPart:
         Raises:
             FileError: the file cannot be read, or has changed since the log was cut.
         """
+        log = self._read()
+        return log if self.prepare is None else self.prepare(log)
+
+    def _read(self) -> Log:
         if self.beams is None:
             return self._file.read(self._wanted)
         log = self.beams.value
@@ -75,7 +81,7 @@ class LogPart:
         """
         if self.beams is None and not self.held_out:
             return PartSummary(self._file.read([]), self.n_beams, self._file.count_returned(self._wanted))
-        log = self.read()
+        log = self._read()
         return PartSummary(log[:0], len(log), int(np.count_nonzero(np.isfinite(log.returns.first_m))))
 
     @property
@@ -132,6 +138,10 @@ class LogInParts:
                     yield replace(part, held_out=tuple(sorted(own & held_out)))
 
         return replace(self, parts=left)
+
+    def prepared(self, prepare: Callable[[Log], Log]) -> "LogInParts":
+        """Return the log with something done to the beams of every part that is read."""
+        return replace(self, parts=lambda: (replace(part, prepare=prepare) for part in self.parts()))
 
 
 def cut_log(

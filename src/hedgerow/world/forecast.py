@@ -48,7 +48,7 @@ def join_forecasts(parts: Sequence[tuple[Any, Forecast]], n_beams: int) -> Forec
     """Put the forecasts of some beams each together; with each come its rows among all."""
     if len(parts) == 1:
         return parts[0][1]
-    joined: dict[str, NDArray[Any]] = {}
+    joined: dict[str, Any] = {}
     for rows, part in parts:
         for name in ("returns", "median_m", "intensity", "error_m", "spread_m"):
             column = getattr(part, name)
@@ -73,9 +73,9 @@ def forecast_by_draws(
     hit = np.isfinite(range_of)
     n_hits = hit.sum(axis=0)
     ordered = np.sort(range_of, axis=0)
-    columns = np.arange(range_of.shape[1])
-    low, high = np.maximum((n_hits - 1) // 2, 0), np.maximum(n_hits // 2, 0).clip(max=draws - 1)
-    median_m = np.where(n_hits > 0, (ordered[low, columns] + ordered[high, columns]) / 2, np.inf)
+    beam = np.arange(len(n_hits))
+    low, high = np.maximum((n_hits - 1) // 2, 0), np.minimum(n_hits // 2, draws - 1)
+    median_m = np.where(n_hits > 0, (ordered[low, beam] + ordered[high, beam]) / 2, np.inf)
     error_m = spread_m = None
     if range_m is not None:
         drawn = np.minimum(ordered, max_range_m)

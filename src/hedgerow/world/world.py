@@ -226,7 +226,13 @@ class World(ABC):
         return self._forecast(beams, self._shot(0, sensor, limits_m, threads, progress), None, draws)
 
     def forecast(
-        self, log: Log, *, draws: int = FORECAST_DRAWS, seed: int = 0, threads: int = 0, progress: Progress | None = None
+        self,
+        log: Log,
+        *,
+        draws: int = FORECAST_DRAWS,
+        seed: int = 0,
+        threads: int = 0,
+        progress: Progress | None = None,
     ) -> Forecast:
         """Return what is expected of the beams of a log within its limits, and how far what was measured is from it.
 

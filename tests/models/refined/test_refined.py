@@ -213,6 +213,26 @@ def test_held_out_sweeps_train_in_the_end():
     assert found(learned(log, **SHORT)) > 0.6 * found(bushes())
 
 
+def test_the_last_sweeps_can_be_held_out_instead(log):
+    held = hold_out(cut_log(log), 16, end_share=0.25)
+    assert held.held_out_sweeps.tolist() == held.sweeps[-2:].tolist()
+    assert held.n_training == held.n_sweeps - 2
+    assert len(hold_out(cut_log(log.select(sweep=0)), 16, end_share=0.25).held_out_sweeps) == 0
+
+
+def test_the_width_of_flat_elements_is_chosen_by_held_out_crps(log):
+    stages = []
+    kept = learned(log, **SHORT, held_out_end_share=0.25, widths=[0], progress=lambda s, d, t: stages.append(s))
+    assert not any("gaps" in stage for stage in stages)
+    wide = learned(log, **SHORT, held_out_end_share=0.25, widths=[50.0], progress=lambda s, d, t: stages.append(s))
+    assert any("validating elements 50 gaps wide" in stage for stage in stages)
+    widest = [np.sqrt(np.linalg.eigvalsh(each.covariance_m2)[:, 2]).max() for each in (kept, wide)]
+    assert widest[1] > widest[0]
+    # Absurd widths are not chosen where staying as they are is among the candidates.
+    chosen = learned(log, **SHORT, held_out_end_share=0.25, widths=[0, 50.0])
+    assert np.sqrt(np.linalg.eigvalsh(chosen.covariance_m2)[:, 2]).max() < widest[1]
+
+
 def test_all_sweeps_repeat_the_plan_that_was_best(log):
     stages = []
     world = learned(log, budget=40, min_gain_nat=0.0, **SHORT, progress=lambda s, d, t: stages.append(s))

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A log split into sweeps for training and sweeps held out for validation, read in chunks as often as needed.
 
-Whole sweeps are held out, never single beams: a beam's neighbours in its own sweep all but tell its range.
+Whole sweeps are held out, never single beams: a beam's neighbours in its own sweep all but tell its range. Sweeps
+between training sweeps tell how well beams are interpolated; the last sweeps of a log are views from places where no
+training sweep was.
 
 Equations: docs/models.md §16.
 """
@@ -39,6 +41,8 @@ class SplitLog:
     """A range limit for logs that have none: farther than every return [m]."""
     start: StartStage = no_progress
     """Reports progress."""
+    prepare: Callable[[Log], Log] | None = None
+    """What is done with training beams that are read."""
 
     @property
     def n_sweeps(self) -> int:
@@ -56,7 +60,12 @@ class SplitLog:
 
     @property
     def training(self) -> LogInParts:
-        """The training beams."""
+        """The training beams, prepared."""
+        return self.measured if self.prepare is None else self.measured.prepared(self.prepare)
+
+    @property
+    def measured(self) -> LogInParts:
+        """The training beams as they were measured."""
         return self.chunks.without(self.held_out_sweeps.tolist())
 
     @property
@@ -79,7 +88,7 @@ class SplitLog:
             before += len(part)
 
 
-def hold_out(chunks: LogChunks, every: int, start: StartStage = no_progress) -> SplitLog:
+def hold_out(chunks: LogChunks, every: int, start: StartStage = no_progress, *, end_share: float = 0.0) -> SplitLog:
     """Hold out every n-th sweep of a log, by order of their numbers; of fewer than n sweeps the last.
 
     A single sweep is both trained on and validated with: held-out beams would tell nothing, since their neighbours tell
@@ -89,6 +98,7 @@ def hold_out(chunks: LogChunks, every: int, start: StartStage = no_progress) -> 
         chunks: of the log.
         every: n.
         start: reports progress.
+        end_share: of the sweeps, the last ones, that are held out instead of every n-th; 0: none.
 
     Raises:
         InputError: nothing returned in the sweeps left for training.
@@ -105,7 +115,8 @@ def hold_out(chunks: LogChunks, every: int, start: StartStage = no_progress) -> 
     if len(sweeps) < 2:
         return SplitLog(log, sweeps, sweeps[:0], farthest_m + 1.0, start)
     every = min(every, len(sweeps))
-    held_out = sweeps[every - 1 :: every]
+    n_last = min(max(1, round(end_share * len(sweeps))), len(sweeps) - 1)
+    held_out = sweeps[len(sweeps) - n_last :] if end_share > 0 else sweeps[every - 1 :: every]
     if returned <= set(held_out.tolist()):
         raise InputError("log", "nothing returned in the sweeps that are not held out; there is nothing to learn from")
     return SplitLog(log, sweeps, held_out, farthest_m + 1.0, start)

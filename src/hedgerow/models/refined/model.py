@@ -8,7 +8,10 @@ measured ranges and from the returns that are missing:
 2. rounds of expectation maximisation on the likelihood of the ranges (rounds.py);
 3. epochs of gradient descent on the loss, which says how bad a simulation is (descent.py, score.py);
 4. the state with the lowest held-out loss wins, so the result is never worse than the start;
-5. train once more the same way on all sweeps.
+5. if asked for, flat elements become wide enough to close the gaps between beams (spacing.py);
+6. train once more the same way on all sweeps.
+
+If asked for, training sweeps have virtual beams between their rings (virtual_beams.py).
 """
 
 from collections.abc import Generator, Iterator
@@ -38,7 +41,16 @@ from hedgerow.models.refined.rounds import (
     prune,
     split,
 )
-from hedgerow.models.refined.score import LossEvaluator, LossWeights, RayModel, Score, score_gaussians
+from hedgerow.models.refined.score import (
+    LossEvaluator,
+    LossWeights,
+    RayModel,
+    Score,
+    crps_of_gaussians,
+    score_gaussians,
+)
+from hedgerow.models.refined.spacing import measure_spacing, widen
+from hedgerow.models.refined.virtual_beams import AddVirtualBeams, VirtualBeamParameters
 from hedgerow.models.steps.log_chunks import LearningTask
 from hedgerow.models.topdown import TopdownParameters, learn_topdown
 from hedgerow.models.voxel import VoxelParameters, learn_voxel
@@ -97,6 +109,13 @@ class RefinedParameters(Parameters):
     held_out_every: Annotated[int, Field(ge=2)] = 16
     """Every n-th sweep is held out for validation, until the final training on all sweeps. A log of one sweep is
     trained on and validated by the same beams."""
+    held_out_end_share: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """Share of the sweeps, the last ones, that are held out instead of every n-th: views that were not seen."""
+    virtual: VirtualBeamParameters | None = None
+    """Virtual beams between the rings of training sweeps, for views that were not seen. Default: none."""
+    widths: tuple[Annotated[float, Field(ge=0, le=100)], ...] = (0.0,)
+    """Flat elements are made at least this many times the spacing of beams of different sweeps wide; of several values
+    the held-out CRPS chooses. Default: they stay as they are."""
 
 
 def learn_refined(task: LearningTask, parameters: RefinedParameters) -> tuple[Gaussians]:
@@ -108,7 +127,11 @@ def learn_refined(task: LearningTask, parameters: RefinedParameters) -> tuple[Ga
         InputError: a start that cannot be refined, or a log that cannot be learned from; says why.
         FileError: the start is no saved world.
     """
-    log, summary = hold_out(task.chunks, parameters.held_out_every, task.start), task.summary
+    summary = task.summary
+    end_share = parameters.held_out_end_share
+    log = hold_out(task.chunks, parameters.held_out_every, task.start, end_share=end_share)
+    if parameters.virtual is not None and log.n_sweeps > 1:
+        log = replace(log, prepare=AddVirtualBeams(parameters.virtual))
     rays = RayModel(
         min_range_m=summary.min_range_m,
         max_range_m=summary.max_range_m if isfinite(summary.max_range_m) else log.farther_than_all_m,
@@ -116,11 +139,13 @@ def learn_refined(task: LearningTask, parameters: RefinedParameters) -> tuple[Ga
     )
     trainer = Trainer(log, rays, parameters)
     best = trainer.train(learn_start(replace(task, chunks=log.training), parameters))
+    best, width = trainer.choose_width(best)
     if len(log.held_out_sweeps) == 0 or trainer.interrupted:
         return (best.gaussians,)
     with suppress(KeyboardInterrupt):  # the best state is a world already
         task.stages.prefix = "all sweeps: "
-        return (trainer.train_on_all_sweeps(learn_start(task, parameters), best).gaussians,)
+        start = learn_start(replace(task, chunks=log.with_all_sweeps().training), parameters)
+        return (trainer.train_on_all_sweeps(start, best, width),)
     return (best.gaussians,)
 
 
@@ -199,12 +224,27 @@ class Trainer:
                     best = self._better(best, candidate)
         return best
 
-    def train_on_all_sweeps(self, start: Gaussians, best: Candidate) -> Candidate:
+    def choose_width(self, best: Candidate) -> tuple[Candidate, float]:
+        """Widen flat elements to the multiple of the beams' spacing that has the lowest held-out CRPS; return that."""
+        widths = sorted(set(self.parameters.widths))
+        if not any(widths):
+            return best, 0.0
+        spacing_m = measure_spacing(best.gaussians, self.log.measured, self.log.start("measuring gaps between beams"))
+        crps_m: dict[float, float] = {}
+        for width in widths:
+            watch = self.log.start(f"validating elements {width:g} gaps wide")
+            wider = widen(best.gaussians, spacing_m, width)
+            crps_m[width] = crps_of_gaussians(wider, self.log.validation, self.rays, watch)
+        width = min(crps_m, key=lambda each: crps_m[each])
+        return replace(best, gaussians=widen(best.gaussians, spacing_m, width)), width
+
+    def train_on_all_sweeps(self, start: Gaussians, best: Candidate, width: float) -> Gaussians:
         """Repeat on every sweep what gave the best state: validation is over, so the held-out sweeps may train too.
 
         Args:
             start: as it was for `train`, but learned from every sweep.
-            best: what `train` returned.
+            best: what `train` returned, with elements as wide as chosen.
+            width: what `choose_width` chose.
 
         Returns:
             The state trained on all sweeps; `best` itself if that has the lower loss on the once held-out sweeps.
@@ -217,8 +257,12 @@ class Trainer:
         if plan.descent_share > 0:
             states = everything._descend(gaussians, neighbourhoods)
             gaussians = next(state for share, state in states if share >= plan.descent_share)
+        if width > 0:
+            # A width was chosen on views that were not seen; what has seen them since has the lower loss there anyway.
+            watch = self.log.start("measuring gaps between beams")
+            return widen(gaussians, measure_spacing(gaussians, everything.log.measured, watch), width)
         score = self._validate(gaussians, "validating")
-        return self._better(best, Candidate(gaussians, score, neighbourhoods, plan))
+        return self._better(best, Candidate(gaussians, score, neighbourhoods, plan)).gaussians
 
     def _validate(self, gaussians: Gaussians, stage: str) -> Score:
         watch = self.log.start(stage)

@@ -66,7 +66,7 @@ class Neighbourhoods:
         It tells how densely the log has seen each place.
         """
         self.parameters = parameters
-        self._tree = _tree(start.mean_m)
+        self._tree = tree_of(start.mean_m)
         self._width_m = np.sqrt(np.linalg.eigvalsh(start.covariance_m2)[:, 1].clip(start.min_sigma_m**2))
 
     def widths_m(self, mean_m: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -145,19 +145,20 @@ def _neighbours(
     A dense log has thousands of neighbours for an element, so all pairs at once would take gigabytes. Pairs are sorted,
     so that sums do not depend on the blocks.
     """
-    tree = _tree(mean_m)
+    tree = tree_of(mean_m)
     n_pairs = np.cumsum(tree.query_ball_point(mean_m, reach_m, return_length=True, workers=-1))
     start = 0
     while start < len(mean_m):
         before = n_pairs[start - 1] if start else 0
         stop = max(start + 1, int(np.searchsorted(n_pairs, before + _PAIRS_AT_ONCE, "right")))
-        found = _tree(mean_m[start:stop]).sparse_distance_matrix(tree, reach_m, output_type="ndarray")
+        found = tree_of(mean_m[start:stop]).sparse_distance_matrix(tree, reach_m, output_type="ndarray")
         order = np.lexsort((found["j"], found["i"]))
         yield slice(start, stop), found["i"][order], found["j"][order]
         start = stop
 
 
-def _tree(mean_m: NDArray[np.float64]) -> "cKDTree":
+def tree_of(points_m: NDArray[np.float64]) -> "cKDTree":
+    """Return a tree that finds the nearest of (N, 3) points."""
     from scipy.spatial import cKDTree  # here: it takes long to load
 
-    return cKDTree(mean_m)
+    return cKDTree(points_m)
