@@ -85,10 +85,11 @@ def test_nothing_is_loaded_from_outside(page):
 
 def test_pictures_are_whole_and_described(page):
     images = page[0].images
-    assert len(images) == 6  # perspective, range images, from above, ranges, bearings, likelihood
+    # perspective, range images, from above; reliability, CRPS by range, ranges, bearings, likelihood
+    assert len(images) == 8
     assert all(len(image["alt"]) > 20 for image in images)
     addresses = [image["src"] for image in images] + page[0].narrow  # each for screens and for phones
-    assert len(addresses) == 12
+    assert len(addresses) == 16
     for address in addresses:
         kind, _, data = address.partition(";base64,")
         start = base64.b64decode(data, validate=True)[:60]
@@ -165,3 +166,21 @@ def test_what_does_not_fit_is_refused_and_nothing_is_written(real, tmp_path, cha
 def test_a_missing_folder_is_said(real, tmp_path):
     with pytest.raises(hr.FileError, match="does not exist"):
         write_report(tmp_path / "none" / "report.html", compare(real, real), real, real)
+
+
+def test_floors_have_columns_and_curves_but_no_pictures(real, worlds, tmp_path):
+    scores = compare(real, worlds, seed=3, floors=True, again=worlds["true"])
+    write_report(tmp_path / "report.html", scores, real, worlds, seed=3)
+    page = Page(tmp_path / "report.html")
+    assert "Not ranked: climatology, reality again." in page.text
+    assert len(page.images) == 8
+    assert page.text.count("a world made in Python") == 2  # floors are no simulations
+    assert "true and <b>near & wrong</b> against reality" in page.text
+    assert "CRPS of the range [m]" in page.text
+    assert "less that of true" not in page.text  # three sweeps have no interval
+
+
+def test_a_single_simulation_has_no_differences(real, tmp_path):
+    world = wall_world(12.0)
+    write_report(tmp_path / "report.html", compare(real, world, floors=True), real, world)
+    assert "less that of" not in Page(tmp_path / "report.html").text

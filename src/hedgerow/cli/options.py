@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What several verbs share: types of options, how `--set` is read, and the comparison of `compare` and `report`.
+"""What several verbs share: types of options, and how `--set` is read.
 
 A type with a help text means the same everywhere. Where verbs differ, the text is in the docstring of the verb.
 """
@@ -13,17 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from hedgerow.base.places import as_place
-from hedgerow.cli.app import out
 
 if TYPE_CHECKING:
     from hedgerow.inputs import Place
-    from hedgerow.io.source import LogSource
-    from hedgerow.metrics import Comparison
     from hedgerow.pulse.receiver import BeamSettings
     from hedgerow.sensor import Sensor
     from hedgerow.sensor.drive import Aim
     from hedgerow.sensor.pose_errors import PoseErrors
-    from hedgerow.world import World
 
 Flag = Annotated[bool, Parameter(negative=())]
 """A switch without its opposite."""
@@ -266,85 +262,7 @@ def require_places(*paths: Path | None) -> None:
             require_place(path)
 
 
-def open_and_compare(
-    real: Path, simulated: list[Path], seed: int, sweep: int | None = None
-) -> "tuple[LogSource, dict[str, LogSource | World], Comparison]":
-    """Open a real log and what is compared with it, and compare.
-
-    Args:
-        real: the real log.
-        simulated: learned worlds, scenes, or logs of the same beams.
-        seed: for firing.
-        sweep: number of a sweep that the real log must have.
-
-    Returns:
-        The log, the simulations by name, and their scores.
-
-    Raises:
-        InputError, FileError: something cannot be opened, or has other beams.
-    """
-    import hedgerow as hr
-    from hedgerow.base.progress import progress_bar
-    from hedgerow.errors import InputError
-    from hedgerow.inputs import open_log
-
-    log = open_log(real, "compare")
-    if sweep is not None and sweep not in log.sweeps:
-        raise InputError(
-            f"--sweep {sweep}", f"{real} has no such sweep; it has {log.sweeps.min()} to {log.sweeps.max()}"
-        )
-    log, sources = open_compared(real, simulated)
-    with progress_bar("comparing", log.n_beams) as progress:
-        return log, sources, hr.compare(log, sources, seed=seed, progress=progress)
-
-
-def open_compared(real: Path, simulated: list[Path]) -> "tuple[LogSource, dict[str, LogSource | World]]":
-    """Open a real log, and the simulations that it is compared with, by name.
-
-    Raises:
-        InputError, FileError: something cannot be opened.
-    """
-    from hedgerow.base.progress import step_bar
-    from hedgerow.inputs import PLACES, open_log, open_simulated, require_kind
-    from hedgerow.sensor import Sensor
-
-    log = open_log(real, "compare")
-    for path in simulated:
-        require_kind(path, ("log", *PLACES), "compare")  # before any scene is built
-    sensor = Sensor.of(log)
-    with step_bar() as steps:
-        return log, {short_name(path, simulated): open_simulated(path, "compare", sensor, steps) for path in simulated}
-
-
 def short_name(path: Path, paths: list[Path]) -> str:
     """Return the stem of a path if that tells the simulations apart, else the whole path."""
     stem = as_place(path).stem
     return stem if [as_place(each).stem for each in paths].count(stem) == 1 else str(as_place(path))
-
-
-def write_scores(path: Path | None, scores: "Comparison") -> None:
-    """Write every number of a comparison as JSON, if a path is given."""
-    from hedgerow.base.atomic import atomic_file
-
-    if path is None:
-        return
-    with atomic_file(path) as temporary:
-        temporary.write_text(scores.to_json(), encoding="utf-8")
-    out.print(f"wrote {path}")
-
-
-def write_page(
-    path: Path,
-    scores: "Comparison",
-    log: "LogSource",
-    sources: "dict[str, LogSource | World]",
-    seed: int,
-    *,
-    title: str = "",
-    sweep: int | None = None,
-) -> None:
-    """Write a comparison as an HTML page and say so."""
-    from hedgerow.report import write_report
-
-    write_report(path, scores, log, sources, title=title, sweep=sweep, seed=seed, commands=[command_line()])
-    out.print(f"wrote {path}; open it in a browser")

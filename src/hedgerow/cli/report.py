@@ -4,23 +4,21 @@
 from pathlib import Path
 
 from hedgerow.cli.app import app
-from hedgerow.cli.options import (
-    Json,
-    Output,
-    RealLog,
-    Seed,
-    Simulated,
+from hedgerow.cli.comparing import (
+    USUAL,
+    AnySimulated,
+    CompareOptions,
     open_and_compare,
-    require_places,
     write_page,
     write_scores,
 )
+from hedgerow.cli.options import Json, Output, RealLog, Seed, require_places
 
 
 @app.command
 def report(
     real: RealLog,
-    simulated: Simulated,
+    simulated: AnySimulated,
     /,
     *,
     output: Output = Path("report.html"),
@@ -28,6 +26,7 @@ def report(
     sweep: int | None = None,
     json: Json = None,
     seed: Seed = 0,
+    options: CompareOptions = USUAL,
 ) -> None:
     """Compare worlds, or simulated logs, with a real log and write one HTML page: tables, plots, pictures, commands.
 
@@ -43,6 +42,6 @@ def report(
         number of the sweep to draw; default: the middle one
     """
     require_places(output, json)
-    log, sources, scores = open_and_compare(real, simulated, seed, sweep)
+    log, sources, scores = open_and_compare(real, simulated, seed, options, sweep)
     write_scores(json, scores)
     write_page(output, scores, log, sources, seed, title=title, sweep=sweep)

@@ -22,9 +22,13 @@ from hedgerow.base.parameters import Parameters
 from hedgerow.errors import InputError
 from hedgerow.log import Log
 from hedgerow.metrics import Comparison, Scores
+from hedgerow.metrics.beside import HasSweeps
 from hedgerow.metrics.catalogue import METRICS
-from hedgerow.metrics.inputs import HasSweeps, Simulated
-from hedgerow.report.pictures import one_sweep, pictures_of_sweep, plots
+from hedgerow.metrics.inputs import Simulated
+from hedgerow.metrics.metric import AGAIN_NAMES
+from hedgerow.metrics.scores import is_floor
+from hedgerow.report.differences import differences_to_best
+from hedgerow.report.pictures import one_sweep, pictures_of_sweep, plots, without_floors
 from hedgerow.world.store.header import WorldHeader, plain
 
 _PACKAGES = ("numpy", "scipy", "matplotlib", "pyarrow")
@@ -69,17 +73,21 @@ def write_report(
     """
     require_place(path)
     comparison = Comparison.of(scores)
-    named = _named(comparison, simulated)
+    models = without_floors(comparison)
+    named = _named(models, simulated)
     sweeps = one_sweep(real, named, sweep, seed)
     text = render(
         "report.html.j2",
-        title=title or headline(comparison),
+        title=title or headline(models),
         facts=_facts(comparison, sweeps["real"], seed),
-        short=[(name, what_it_is(named[name]), in_short(comparison[name])) for name in comparison],
+        short=[(name, what_it_is(named[name]), in_short(comparison[name])) for name in models],
         pictures=pictures_of_sweep(sweeps),
         table=comparison.table().to_html(),
         notes=comparison.notes,
-        several=len(comparison) > 1,
+        several=len(models) > 1,
+        floors=[name for name in comparison if name not in models.scores],
+        has_again=any(name.casefold() in AGAIN_NAMES for name in comparison),
+        differences=differences_to_best(models),
         plots=plots(comparison, sweeps),
         meanings=[
             (METRICS[row.key].label, METRICS[row.key].meaning, METRICS[row.key].source)
@@ -108,6 +116,7 @@ def _named(comparison: Comparison, simulated: Simulated | Mapping[str, Simulated
         named = dict(cast("Mapping[str, Simulated]", simulated))
     else:
         named = {next(iter(comparison)): simulated}
+    named = {name: source for name, source in named.items() if not is_floor(name)}
     if named.keys() != comparison.scores.keys():
         raise InputError("simulated", f"has {', '.join(named)}, but the scores are of {', '.join(comparison)}")
     return named

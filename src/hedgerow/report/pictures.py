@@ -15,6 +15,8 @@ from hedgerow.log import Log, Returns
 from hedgerow.metrics import Comparison
 from hedgerow.metrics.bearing import BearingHistogram, Directions
 from hedgerow.metrics.inputs import HasSweeps, Recording, Simulated, simulate_sweeps
+from hedgerow.metrics.scores import is_floor
+from hedgerow.report.forecast_plots import crps_by_range, reliability_curves
 from hedgerow.report.plots import (
     NARROW_IN,
     WIDE_IN,
@@ -80,9 +82,28 @@ def pictures_of_sweep(sweeps: Mapping[str, Log]) -> list[Picture]:
     return [each for each in candidates if each is not None]
 
 
-def plots(comparison: Comparison, sweeps: Mapping[str, Log]) -> Iterator[Picture]:
-    """Draw the plots of the papers that apply."""
+def without_floors(comparison: Comparison) -> Comparison:
+    """Return the simulations alone; what has nothing but floors keeps them."""
+    models = {name: scores for name, scores in comparison.scores.items() if not is_floor(name)}
+    return Comparison(models or comparison.scores)
+
+
+def plots(everything: Comparison, sweeps: Mapping[str, Log]) -> Iterator[Picture]:
+    """Draw the plots that apply: those of forecasts, then those of the papers."""
+    comparison = without_floors(everything)
     candidates = (
+        picture(
+            lambda width_in: reliability_curves(comparison, width_in),
+            "svg",
+            "How true the forecasts of returns are: of the beams said to return with some probability, how many did. "
+            "On the grey line forecasts are right; above it more return than was said.",
+        ),
+        picture(
+            lambda width_in: crps_by_range(everything, width_in),
+            "svg",
+            "CRPS by measured range; lower is better. A world above climatology says less of these beams than knowing "
+            "nothing of the place.",
+        ),
         picture(
             lambda width_in: range_histograms(comparison, width_in),
             "svg",
