@@ -148,6 +148,12 @@ def warn(said: str) -> None:
     warnings.warn(said, HedgerowWarning, stacklevel=_own_frames())
 
 
+def called_from_outside() -> bool:
+    """Tell whether the function that asks was called by the user's code, not by Hedgerow's own."""
+    caller = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
+    return str(caller.f_globals.get("__name__", "")).partition(".")[0] != "hedgerow"
+
+
 def _own_frames() -> int:
     """Count the frames from `warn` up to the first that is not Hedgerow's."""
     frame, n = sys._getframe(1), 1  # pyright: ignore[reportPrivateUsage]

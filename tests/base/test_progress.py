@@ -3,10 +3,14 @@
 
 import io
 import re
+from contextlib import contextmanager
 
+import numpy as np
+import pytest
 from rich.console import Console
 
-from hedgerow.base.progress import counted, of_beams, one, step_bar
+import hedgerow as hr
+from hedgerow.base.progress import counted, late_step_bar, of_beams, one, step_bar
 
 
 def shown(n_stages, terminal=True):
@@ -51,3 +55,31 @@ def test_progress_counts_things_and_the_beams_that_they_stand_for():
 def test_nobody_has_to_watch():
     assert of_beams(None, 100, 3) is None
     assert list(counted(["a"], None)) == ["a"]
+
+
+@pytest.mark.parametrize(("after_s", "shown"), [(0.0, True), (60.0, False)])
+def test_a_late_bar_shows_only_what_takes_long(after_s, shown):
+    out = io.StringIO()
+    with late_step_bar(Console(force_terminal=True, width=80, file=out), after_s=after_s) as done:
+        done("summing up", 5, 10)
+        done("counting", 1, 10)
+    assert ("summing up" in out.getvalue()) == shown
+
+
+def test_learning_shows_a_bar_to_those_who_call_it_and_not_to_those_who_give_their_own(monkeypatch):
+    told = []
+
+    @contextmanager
+    def bar():
+        yield lambda *step: told.append(step)
+
+    monkeypatch.setattr("hedgerow.models.registry.late_step_bar", bar)
+    directions = np.tile([1.0, 0.0, 0.0], (60, 1))
+    log = hr.Log.from_arrays(
+        origins=np.zeros((60, 3)), directions=directions, ranges=np.linspace(5, 5.2, 60), max_range_m=9
+    )
+    hr.learn(log, "voxel")
+    assert ("summing up voxels", 60, 60) in told
+    told.clear()
+    hr.learn(log, "voxel", progress=lambda *step: None)
+    assert not told

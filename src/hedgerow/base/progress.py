@@ -2,7 +2,7 @@
 """Progress of long work: counted by the loop that does it, shown as a bar; silent where nobody watches."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -74,7 +74,7 @@ def progress_bar(title: str, total: int | None, console: "Console | None" = None
 
 @contextmanager
 def step_bar(console: "Console | None" = None) -> Generator[StepProgress]:
-    """Show a bar for the current step and a line for each that has ended, on a terminal only.
+    """Show a bar for the current step and a line for each that has ended, on a terminal or in a notebook only.
 
     Returns:
         A function to call with the name of the step, how much of it is done, and how much there is.
@@ -89,13 +89,14 @@ def step_bar(console: "Console | None" = None) -> Generator[StepProgress]:
     # The name of a step may be long: it comes last, where nothing but itself can be cut off.
     name = TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"))
     columns = (BarColumn(bar_width=20), TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn(), name)
-    with Bar(*columns, console=shown, expand=True, transient=True, disable=not shown.is_terminal) as bar:
+    watched = shown.is_terminal or shown.is_jupyter
+    with Bar(*columns, console=shown, expand=True, transient=True, disable=not watched) as bar:
         running: dict[str, tuple[TaskID, float]] = {}
 
         def end_step() -> None:
             for step, (task, began) in running.items():
                 bar.remove_task(task)
-                if shown.is_terminal:
+                if watched:
                     line = f"{monotonic() - began:6.1f} s  {step}"
                     shown.print(line, highlight=False, markup=False, no_wrap=True, overflow="ellipsis")
             running.clear()
@@ -108,6 +109,23 @@ def step_bar(console: "Console | None" = None) -> Generator[StepProgress]:
 
         yield done
         end_step()
+
+
+@contextmanager
+def late_step_bar(console: "Console | None" = None, *, after_s: float = 3.0) -> Generator[StepProgress]:
+    """Show what `step_bar` shows, but only of work that takes longer than some seconds."""
+    began, opened = monotonic(), ExitStack()
+    bar: StepProgress | None = None
+
+    def done(step: str, amount: int, total: int) -> None:
+        nonlocal bar
+        if bar is None and monotonic() - began > after_s:
+            bar = opened.enter_context(step_bar(console))
+        if bar is not None:
+            bar(step, amount, total)
+
+    with opened:
+        yield done
 
 
 @dataclass(slots=True)

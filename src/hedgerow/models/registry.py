@@ -16,8 +16,8 @@ from pydantic import BaseModel
 from hedgerow.base.arguments import require_kind
 from hedgerow.base.parameters import Parameters
 from hedgerow.base.places import Address, as_place
-from hedgerow.base.progress import ProgressSteps, StepProgress
-from hedgerow.errors import InputError, shown
+from hedgerow.base.progress import ProgressSteps, StepProgress, late_step_bar
+from hedgerow.errors import InputError, called_from_outside, shown
 from hedgerow.log import Log
 from hedgerow.models.bottomup import BottomupParameters, learn_bottomup
 from hedgerow.models.hybrid import HybridParameters, learn_hybrid
@@ -131,7 +131,8 @@ def learn(
             function that gives the chunks of a log anew each time it is called.
         model: a name of MODELS; `hedgerow models` says when to use which.
         preset: a name of PRESETS: the values of a paper in place of the defaults; `hedgerow models` lists them.
-        progress: called with (stage, beams done, beams in all).
+        progress: called with (stage, beams done, beams in all). Default: a bar on a terminal or in a notebook, if it
+            takes longer than some seconds.
         engine: what works on the parts of the log (docs/scale.md). Default: this process. The world has the same bytes
             whatever it is.
         parameters: of the model; `hedgerow models NAME` lists them.
@@ -148,6 +149,19 @@ def learn(
         raise InputError("model", f"there is no {shown(model)}; there are {', '.join(MODELS)}")
     row = MODELS[model]
     checked = row.parse(with_preset(model, preset, parameters))
+    if progress is None and called_from_outside():
+        with late_step_bar() as bar:
+            return _learn(source, row, checked, bar, engine)
+    return _learn(source, row, checked, progress, engine)
+
+
+def _learn(
+    source: "Log | LogSource | str | Path | LogChunks",
+    row: Model,
+    checked: Parameters,
+    progress: StepProgress | None,
+    engine: Engine | None,
+) -> LearnedWorld:
     chunks = cut_log(source, engine)
     summary = summarise(chunks)
     stages = ProgressSteps(summary.n_beams, progress)
@@ -156,7 +170,7 @@ def learn(
     stages.finish()
     return LearnedWorld(
         *tables,
-        kind=model,
+        kind=row.name,
         parameters=checked.model_dump(mode="json"),
         min_range_m=summary.min_range_m,
         max_range_m=summary.max_range_m,
