@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The voxel model: a known world comes back, and bad logs are refused."""
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -8,6 +10,7 @@ from pydantic import ValidationError
 from volume_clouds import REFUSALS, chunks_of, log_of_points, random_log
 
 from hedgerow import InputError, learn
+from hedgerow.errors import HedgerowWarning
 from hedgerow.log import Beams, Log
 from hedgerow.models.voxel import VoxelParameters, fit_voxels
 from hedgerow.world import Gaussians, Scene, SceneWorld
@@ -117,3 +120,13 @@ def test_counting_through_the_voxel_leaves_out_beams_that_pass_beside_it():
     assert isinstance(loose, Gaussians) and isinstance(strict, Gaussians)
     assert len(loose) == len(strict) == 1
     assert_allclose([loose.stop[0], strict.stop[0]], [400 / 800, 200 / 600], atol=0.01)
+
+
+def test_a_world_that_leaves_out_most_returns_says_so():
+    spread = np.random.default_rng(3).uniform(-20, 20, (2000, 3))
+    dense = np.random.default_rng(4).normal([5.0, 5.0, 5.0], 0.02, (400, 3))
+    with pytest.warns(HedgerowWarning, match=r"only 16\.\d% of 2,400 returns lie in voxels of 0\.3 m.*side_m"):
+        learn(log_of_points(np.concatenate([spread, dense])), "voxel")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        learn(log_of_points(dense), "voxel")

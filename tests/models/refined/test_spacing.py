@@ -26,7 +26,7 @@ def lines_on_the_ground(spacing_m, n_sweeps=4):
                 ranges=length,
                 sweeps=np.full(len(x), number),
                 max_range_m=50,
-            )  # fmt: skip
+            )
         )
     return hr.Log.concatenate(logs)
 

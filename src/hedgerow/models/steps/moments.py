@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from hedgerow import _core
 from hedgerow.base.progress import Progress
-from hedgerow.errors import InputError
+from hedgerow.errors import InputError, warn
 from hedgerow.log import Log
 from hedgerow.models.steps.log_chunks import LogChunks
 from hedgerow.parallel.log_parts import LogPart, map_log
@@ -191,6 +191,8 @@ _TABLE = (
     *("label_row", "label", "label_count"),
 )
 """Columns of `_core.VoxelTable`."""
+_FEW = 0.5
+"""A world with fewer of its returns than this share is not what was asked for."""
 _PER_PART = np.array([1.0, 2.0**-32])
 """What the whole part of a sum of intensities is worth, and a step of the rest."""
 
@@ -207,6 +209,7 @@ class VoxelStatistics:
             raise InputError("side_m", f"expected a finite length above 0, found {side_m}")
         self.side_m = float(side_m)
         self.n_beams = 0
+        self.n_points = 0
         self.map_origin_m: NDArray[np.float64] | None = None
         self._sums = _core.VoxelSums(self.side_m)
 
@@ -233,6 +236,7 @@ class VoxelStatistics:
             progress=None,
         )
         self.n_beams += len(log)
+        self.n_points += int(np.count_nonzero(returns.hit))
 
     def merge(self, other: "VoxelStatistics") -> None:
         """Add what another one has gathered; its voxels must have the same side and its map the same origin."""
@@ -244,6 +248,7 @@ class VoxelStatistics:
             self._require_same_map(other.map_origin_m)
         self._sums.merge(other._sums)
         self.n_beams += other.n_beams
+        self.n_points += other.n_points
 
     def keys(self) -> NDArray[np.int32]:
         """(V, 3) voxel numbers, sorted: voxel k reaches from k side_m to (k + 1) side_m."""
@@ -288,18 +293,24 @@ class VoxelStatistics:
                 f"none of {len(self)} voxels of {self.side_m:g} m has {min_points} points, the fullest has "
                 f"{self.moments().count.max()}; take more sweeps, larger voxels or a smaller min_points",
             )
+        kept = int(moments.count.sum()) / self.n_points
+        if kept < _FEW:
+            warn(
+                f"min_points: only {kept:.1%} of {self.n_points:,} returns lie in voxels of {self.side_m:g} m with "
+                f"{min_points} or more, and the rest is left out; take larger voxels (side_m) or a smaller min_points"
+            )
         return moments.gaussians(tau=tau, min_sigma_m=min_sigma_m)
 
     def __getstate__(self) -> dict[str, Any]:
         """Give plain values and arrays."""
-        state = {"side_m": self.side_m, "n_beams": self.n_beams, "map_origin_m": self.map_origin_m}
+        state = {name: getattr(self, name) for name in ("side_m", "n_beams", "n_points", "map_origin_m")}
         table = self._sums.table(min_count=1)
         return state | {"table": {name: getattr(table, name) for name in _TABLE}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take them up again."""
         self.__init__(state["side_m"])
-        self.n_beams, self.map_origin_m = state["n_beams"], state["map_origin_m"]
+        self.n_beams, self.n_points, self.map_origin_m = (state[k] for k in ("n_beams", "n_points", "map_origin_m"))
         self._sums.add_table(**state["table"])
 
     def _require_same_map(self, origin_m: NDArray[np.float64]) -> None:
