@@ -36,9 +36,8 @@ def slow_forecast(mean_m, sigma_m, permeability, y_m):
     reaching = np.concatenate([[1], np.cumprod(permeability)])[:-1]
     weight = reaching * (1 - np.array(permeability))
     r = np.linspace(low, high, 400_001)
-    below = sum(
-        w * (stats.norm.cdf(r, m, s) - stats.norm.cdf(low, m, s)) for w, m, s in zip(weight, mean_m, sigma_m, strict=True)
-    )
+    parts = zip(weight, mean_m, sigma_m, strict=True)
+    below = sum(w * (stats.norm.cdf(r, m, s) - stats.norm.cdf(low, m, s)) for w, m, s in parts)
     returns = below[-1]
     median = r[np.searchsorted(below, returns / 2)]
     error = integrate.trapezoid(np.where(r < y_m, below, 1 - below), r)  # |X - y| = integral of F below y, 1 - F above
@@ -146,7 +145,7 @@ def test_worlds_that_do_not_know_their_distribution_draw():
 
 def test_a_forecast_without_a_far_limit_is_refused():
     world = hr.SceneWorld(row([5.0], [0.1], [0.0]))
-    with pytest.raises(InputError, match="max_range_m.*finite range limit"):
+    with pytest.raises(InputError, match=r"max_range_m.*finite range limit"):
         world.expected(beams_along_x())
 
 
