@@ -70,6 +70,7 @@ def crps_by_range(scores: "Scores | Comparison", width_in: float = WIDE_IN) -> A
     if width_in < WIDE_IN:
         axes.tick_params(axis="x", rotation=60)
     axes.set(xlabel="measured range [m]", ylabel="mean CRPS [m]", yscale="log")
+    axes.yaxis.set_major_formatter("{x:g}")
     axes.legend(frameon=False, fontsize="small")
     return figure
 

@@ -101,8 +101,8 @@ def plots(everything: Comparison, sweeps: Mapping[str, Log]) -> Iterator[Picture
         picture(
             lambda width_in: crps_by_range(everything, width_in),
             "svg",
-            "CRPS by measured range; lower is better. A world above climatology says less of these beams than knowing "
-            "nothing of the place.",
+            "CRPS by measured range: where the score comes from. One band alone can be won by always saying its range, "
+            "as climatology does where most returns are; all together they cannot.",
         ),
         picture(
             lambda width_in: range_histograms(comparison, width_in),
