@@ -45,6 +45,9 @@ class CompareOptions:
             "reality again; default: the next sweep, where the sensor stands"
         ),
     ] = None
+    novel_view: Annotated[
+        bool, Parameter(negative=(), help="also give the scores of the lidar re-simulation papers")
+    ] = False
     settings: Annotated[
         Settings,
         Parameter(help="set a setting of the comparison: NAME=VALUE, such as match_deg=0.2; may be repeated"),
@@ -68,7 +71,7 @@ class CompareOptions:
         """
         from hedgerow.metrics import CompareSettings
 
-        given = parse_settings(self.settings)
+        given = parse_settings(self.settings) | ({"novel_view": True} if self.novel_view else {})
         CompareSettings.parse(given, "compare")
         return given
 

@@ -9,6 +9,7 @@ from hedgerow.metrics.hit_miss import HIT_MISS_METRICS, HitMiss
 from hedgerow.metrics.likelihood import LIKELIHOOD_METRICS, Likelihood
 from hedgerow.metrics.matching import Partners
 from hedgerow.metrics.metric import Family, Metric
+from hedgerow.metrics.novel_view import NOVEL_VIEW_METRICS, NovelView
 from hedgerow.metrics.observation import OBSERVATION_METRICS, ObservationError
 from hedgerow.metrics.range_histogram import RANGE_HISTOGRAM_METRICS, RangeHistograms
 
@@ -23,6 +24,7 @@ FAMILIES: tuple[Family, ...] = (
     Family(CloudDistances, CLOUD_METRICS),
     Family(RangeHistograms, RANGE_HISTOGRAM_METRICS),
     Family.of_pairs(Likelihood, LIKELIHOOD_METRICS),
+    Family.of_pairs(NovelView, NOVEL_VIEW_METRICS),
 )
 """In the order of the tables."""
 

@@ -29,6 +29,9 @@ class CompareSettings(Parameters):
     """Maximum distance between the centres of sweeps for a sensor to count as standing still."""
     min_repeats: Annotated[int, Field(ge=2)] = 5
     """Minimum number of beams per direction: others are left out; a log with fewer on average is not static."""
+    novel_view: bool = False
+    """Whether to give the scores of the lidar re-simulation papers too (novel_view.py); they take two more look-ups of
+    nearest points a sweep."""
     match_deg: Annotated[float, Field(ge=0, le=10)] = 0.1
     """How far apart a beam of a simulated log and a real one may point to be partners, where the log does not hold the
     very same beams; half the step of most spinning sensors. 0: other beams are refused."""

@@ -54,7 +54,7 @@ class RealSweep:
     @cached_property
     def points_m(self) -> NDArray[np.float64]:
         """(M, 3) first returns, map frame."""
-        return _points(self.beams, self.range_m, self.hit)
+        return points_of(self.beams, self.range_m, self.hit)
 
     @cached_property
     def nearest(self) -> "Nearest":
@@ -95,7 +95,7 @@ class SweepPair:
     def points_m(self) -> NDArray[np.float64]:
         """(M, 3) all simulated first returns, map frame."""
         beams = self.real.beams if self.own is None else self.own
-        return _points(beams, self.all_range_m, np.isfinite(self.all_range_m))
+        return points_of(beams, self.all_range_m, np.isfinite(self.all_range_m))
 
     def column(self, name: str) -> NDArray[Any] | None:
         """Return a column of the simulated first returns; None if the simulation does not know it."""
@@ -118,7 +118,7 @@ def packets(beams: Beams) -> NDArray[np.int64]:
     return np.floor((beams.time_ns - beams.time_ns.min()) / packet_ns).astype(np.int64)
 
 
-def _points(beams: Beams, range_m: NDArray[np.float32], hit: NDArray[np.bool_]) -> NDArray[np.float64]:
+def points_of(beams: Beams, range_m: NDArray[np.float32], hit: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Return the (M, 3) points of the beams that hit, map frame [m]."""
     along: NDArray[Any] = range_m[hit].astype(np.float64)[:, None] * beams.direction[hit]
     return beams.origin_m[hit] + along
