@@ -32,15 +32,15 @@ PEAK_M = 80.0
 NEAR_M2 = 0.05
 _SOURCE = "LiDAR4D 2024"
 _ROWS: dict[str, tuple[str, str, str, int]] = {
-    "chamfer_m2": ("Chamfer distance, squared", "squared distances to the nearest point, both ways added", "m²", 4),
+    "chamfer_m2": ("Chamfer distance", "squared distances to the nearest point, both ways added", "m²", 4),
     "f_score": ("F-score at 0.05 m²", "points that have one of the other cloud near, both ways", "", 3),
-    "range_rmse_m": ("Range image, RMSE", "root mean square error of ranges; empty is 0", "m", 3),
-    "range_medae_m": ("Range image, median error", "median absolute error of ranges; empty is 0", "m", 4),
-    "range_psnr": ("Range image, PSNR", "peak signal to noise ratio of ranges, peak 80 m", "dB", 2),
+    "range_rmse_m": ("Ranges, RMSE", "root mean square error of ranges; empty is 0", "m", 3),
+    "range_medae_m": ("Ranges, median error", "median absolute error of ranges; empty is 0", "m", 4),
+    "range_psnr": ("Ranges, PSNR", "peak signal to noise ratio of ranges, peak 80 m", "dB", 2),
     "drop_accuracy": ("Dropped beams, accuracy", "beams that are rightly dropped or kept", "", 3),
     "drop_f1": ("Dropped beams, F1", "F1 of being dropped", "", 3),
 }
-_ANSWERS = {"draw": "one draw", "median": "median answer"}
+_ANSWERS = {"draw": "of a draw", "median": "of the median"}
 NOVEL_VIEW_METRICS = {
     f"{answer}_{key}": Metric(
         label=f"{label}, {said}", meaning=meaning, source=_SOURCE, unit=unit, decimals=decimals, counts="sweeps"
