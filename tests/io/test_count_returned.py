@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
+from hedgerow.io.parquet.reader import LogFile
 from hedgerow.parallel.log_parts import cut_log
 
 
@@ -21,7 +22,7 @@ def test_counts_are_those_of_the_beams_read(tmp_path, per_pulse):
     )  # fmt: skip
     path = tmp_path / "drive.parquet"
     hr.write_log(log, path)
-    source = hr.open_log(path)
+    source = LogFile(path)
     for sweeps in ([0], [2, 5, 9], list(range(10))):
         assert source.count_returned(sweeps) == int(np.isfinite(source.read(sweeps).returns.first_m).sum())
     (part,) = cut_log(path).parts()

@@ -23,4 +23,3 @@ def source(tmp_path):
 @pytest.mark.parametrize(("most", "every"), [(4000, 1), (3999, 2), (1000, 4), (100, 64), (1, 64)])
 def test_sweeps_are_spread_over_the_whole_log(source, most, every):
     assert read_spread(source, most).sweeps.tolist() == list(range(0, 40, every))
-

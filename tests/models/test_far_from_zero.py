@@ -2,6 +2,7 @@
 """Every model learns the same site in UTM coordinates as around zero."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import hedgerow as hr
 from hedgerow.models.registry import MODELS
 
 UTM_M = np.array([300_000.0, 5_400_000.0, 120.0])  # whole voxels of 0.3 m, so that grids lie alike
-QUICK = {"refined": {"rounds": 1, "epochs": 1, "min_steps": 4}}
+QUICK: dict[str, Any] = {"refined": {"rounds": 1, "epochs": 1, "min_steps": 4}}
 
 
 @pytest.fixture(scope="module")

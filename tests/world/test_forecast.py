@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Forecasts along the beam: against closed forms, a slow integral in NumPy, and many draws."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -13,19 +15,19 @@ from hedgerow.pulse.vegetation import VegetationSettings
 from hedgerow.world.elements import Gaussians
 from hedgerow.world.forecast import forecast_by_draws
 
-LIMITS = {"min_range_m": 2.0, "max_range_m": 40.0}
+LIMITS: Any = {"min_range_m": 2.0, "max_range_m": 40.0}
 
 
 def beams_along_x(n=1):
     return hr.Beams.from_arrays(origins=np.zeros((n, 3)), directions=np.tile([1.0, 0, 0], (n, 1)))
 
 
-def row(mean_m, sigma_m, permeability, intensity=0.5):
+def row(mean_m, sigma_m, permeability, intensity: Any = 0.5):
     """Gaussians in a row along x, which a beam along x pierces through their middles."""
     n = len(mean_m)
     mean = np.c_[mean_m, np.zeros(n), np.zeros(n)]
     covariance = np.array([np.diag([s**2, 1.0, 1.0]) for s in sigma_m])
-    settings = {"stop": np.array(permeability, dtype=np.float32), "tau": 3.5}
+    settings: Any = {"stop": np.array(permeability, dtype=np.float32), "tau": 3.5}
     settings["intensity"] = np.broadcast_to(np.float32(intensity), n).copy()
     return scene_of((Gaussians.plain(mean, covariance, **settings),))
 
@@ -37,7 +39,7 @@ def slow_forecast(mean_m, sigma_m, permeability, y_m):
     weight = reaching * (1 - np.array(permeability))
     r = np.linspace(low, high, 400_001)
     parts = zip(weight, mean_m, sigma_m, strict=True)
-    below = sum(w * (stats.norm.cdf(r, m, s) - stats.norm.cdf(low, m, s)) for w, m, s in parts)
+    below: Any = sum(w * (stats.norm.cdf(r, m, s) - stats.norm.cdf(low, m, s)) for w, m, s in parts)
     returns = below[-1]
     median = r[np.searchsorted(below, returns / 2)]
     error = integrate.trapezoid(np.where(r < y_m, below, 1 - below), r)  # |X - y| = integral of F below y, 1 - F above
@@ -58,7 +60,7 @@ def slow_forecast(mean_m, sigma_m, permeability, y_m):
 @pytest.mark.parametrize("y_m", [3.0, 10.1, 24.9, np.inf])
 def test_a_forecast_is_that_of_the_mixture(mean_m, sigma_m, permeability, y_m):
     scene = row(mean_m, sigma_m, permeability)
-    found = scene.forecast(beams_along_x(), np.array([y_m], dtype=np.float32), **LIMITS)
+    found: Any = scene.forecast(beams_along_x(), np.array([y_m], dtype=np.float32), **LIMITS)
     returns, median, error, spread = slow_forecast(mean_m, sigma_m, permeability, min(y_m, 40.0))
     assert_allclose(found.returns[0], returns, atol=2e-6)
     assert_allclose(found.median_m[0], median, atol=2e-3)
@@ -77,7 +79,7 @@ def test_the_mean_intensity_weighs_elements_by_what_they_return():
 def test_a_beam_that_meets_nothing_is_forecast_to_be_lost():
     scene = row([5.0], [0.1], [0.0])
     away = hr.Beams.from_arrays(origins=np.zeros((1, 3)), directions=[[0.0, 0, 1.0]])
-    found = scene.forecast(away, np.array([np.inf], dtype=np.float32), **LIMITS)
+    found: Any = scene.forecast(away, np.array([np.inf], dtype=np.float32), **LIMITS)
     assert (found.returns[0], found.median_m[0], found.error_m[0], found.spread_m[0]) == (0, np.inf, 0, 0)
     assert np.isnan(found.intensity[0]) and found.answer_m[0] == np.inf
 
@@ -120,7 +122,7 @@ def test_a_forecast_is_what_many_draws_show():
 def test_a_world_that_draws_from_its_forecast_has_a_spread_of_one():
     """A calibrated forecast: E|X - X'| = E|X - y| over beams whose y is drawn from it, within four standard errors."""
     world, beams = some_world(), some_beams(20_000)
-    found = world.forecast(world.fire(beams, 3))
+    found: Any = world.forecast(world.fire(beams, 3))
     off = found.spread_m - found.error_m
     assert abs(off.mean()) < 4 * off.std() / np.sqrt(len(off))
 
@@ -135,7 +137,7 @@ def test_expected_answers_the_same_every_time_and_on_any_number_of_threads():
 
 
 def test_worlds_that_do_not_know_their_distribution_draw():
-    shot = VegetationSettings(labels=[1], mean_m=0.1, sigma_m=0.2)
+    shot = VegetationSettings(labels=(1,), mean_m=0.1, sigma_m=0.2)
     world = some_world().with_vegetation(shot)
     found = world.expected(some_beams(50), draws=4)
     assert found.draws == 4 and set(np.unique(found.returns * 4)) <= set(range(5))

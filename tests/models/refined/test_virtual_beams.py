@@ -44,6 +44,7 @@ def test_on_flat_ground_they_lie_on_the_ground():
     assert hit.sum() > 0.5 * (RINGS / 2) * COLUMNS
     assert_allclose(made.points()[:, 2], 0.0, atol=2e-3)  # exact on a line; the rest is the turn between columns
     assert_allclose(np.linalg.norm(made.beams.direction, axis=1), 1, rtol=1e-6)
+    assert made.returns.label is not None and made.returns.intensity is not None
     assert set(made.returns.label[hit]) == {9} and np.all(made.returns.intensity[hit] == np.float32(0.4))
 
 
