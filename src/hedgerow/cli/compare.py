@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.cli.app import app
-from hedgerow.cli.comparing import (
+from hedgerow.cli.compare_options import (
     USUAL,
     AnySimulated,
     CompareOptions,

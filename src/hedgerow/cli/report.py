@@ -4,7 +4,7 @@
 from pathlib import Path
 
 from hedgerow.cli.app import app
-from hedgerow.cli.comparing import (
+from hedgerow.cli.compare_options import (
     USUAL,
     AnySimulated,
     CompareOptions,
