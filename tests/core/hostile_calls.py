@@ -315,7 +315,7 @@ def voxel_sums(side_m: float, **given: Any) -> None:
     sums.add(**given, threads=1, progress=None)
     other = _core.VoxelSums(side_m)
     other.merge(sums)
-    sums.table()
+    sums.table(min_count=1)
 
 
 def table_arguments() -> Arguments:
@@ -338,7 +338,7 @@ def add_table(**given: Any) -> None:
     sums = _core.VoxelSums(0.5)
     sums.add_table(**given)
     sums.add_table(**given)
-    sums.table()
+    sums.table(min_count=1)
 
 
 def cluster(points: Any, **settings: Any) -> None:
