@@ -210,7 +210,7 @@ class Workers(Engine):
         said = os.environ.get("HEDGEROW_THREADS", "")
         threads = (int(said) if said.isdigit() else 0) or max(1, cores // workers)
         dask: Any = import_module("dask")
-        settings = {
+        settings: dict[str, Any] = {
             "distributed.scheduler.allowed-failures": _LOST_WORKERS,
             "distributed.admin.log-format": "%(message)s",
             "distributed.worker.memory.target": False,  # results go to the disk; there is nothing to spill

@@ -93,7 +93,8 @@ def _to_nearest(
     best_m = np.full(len(points_m), np.inf)
     away_m = np.zeros_like(points_m)
     for cloud_m, tree in clouds:
-        distance_m, row = tree.query(points_m, distance_upper_bound=_FARTHEST_M, workers=-1)
+        found = tree.query(points_m, distance_upper_bound=_FARTHEST_M, workers=-1)
+        distance_m, row = np.asarray(found[0]), np.asarray(found[1])
         nearer = distance_m < best_m
         best_m[nearer] = distance_m[nearer]
         away_m[nearer] = cloud_m[row[nearer]] - points_m[nearer]
