@@ -106,6 +106,8 @@ def ask_all(scene: "_core.Scene", beams: "_core.BeamArrays", *, placed: bool = F
     for boxes in (None, boxes_m):
         scene.count(beams, range_m=range_m, max_range_m=50.0, window_m=0.5, boxes_m=boxes, threads=1, progress=None)
     scene.log_likelihood(beams, range_m=range_m, limits=limits(), min_sigma_m=0.01, threads=1, progress=None)
+    for measured in (None, range_m):
+        scene.forecast(beams, range_m=measured, limits=limits(), min_sigma_m=0.01, threads=1, progress=None)
     if not placed:
         ray_sums(beams, range_m, scene=scene, **ray_model())
         loss_gradient(beams, range_m, scene=scene, **ray_model(), **loss_weights())
@@ -453,6 +455,9 @@ KERNELS = {
         _asked("count"), lambda: _ranges() | {"max_range_m": 50.0, "window_m": 0.5, "boxes_m": None, "threads": 1}
     ),
     "log_likelihood": Kernel(_asked("log_likelihood"), lambda: _ranges() | _LIMITS | {"min_sigma_m": 0.01}),
+    "forecast": Kernel(
+        _asked("forecast"), lambda: _ranges() | _LIMITS | {"min_sigma_m": 0.01}, ("Scene", "BeamArrays", "Forecasts")
+    ),
     "first_behind": Kernel(
         lambda **given: _core.first_behind(make_scene(), beams(), **given, progress=None) and None,
         lambda: {
