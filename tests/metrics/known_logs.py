@@ -6,6 +6,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import norm
 
 from hedgerow import Log, Returns, World
+from hedgerow.base.randomness import normal, uniform
 from hedgerow.world import WorldSize
 
 
@@ -75,3 +76,19 @@ class NormalWorld(World):
 
     def size(self):
         return WorldSize({"normal": 1}, 3, 24)
+
+
+class PaintedWorld(World):
+    """Beams return at 20 m but for a share of misses, with intensities from N(mean, sigma²) and labels 50 or 70."""
+
+    has_noise = True
+
+    def __init__(self, mean=0.5, sigma=0.1, building=0.8, miss=0.0):
+        super().__init__()
+        self.mean, self.sigma, self.building, self.miss = mean, sigma, building, miss
+
+    def returns(self, beams, shot):
+        ranges = np.where(uniform(shot.seed, beams.pulse, 1) < self.miss, np.inf, 20.0)
+        intensity = self.mean + self.sigma * normal(shot.seed, beams.pulse, 2)
+        label = np.where(uniform(shot.seed, beams.pulse, 4) < self.building, 50, 70)
+        return Returns.from_arrays(ranges=ranges, intensities=intensity, labels=label)

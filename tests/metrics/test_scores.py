@@ -81,6 +81,17 @@ def test_markdown_marks_best_and_worst_and_escapes_bars():
     ]
 
 
+def test_long_tables_stand_under_headings_and_short_ones_do_not():
+    table = compare(drive(), drive()).table()
+    headings = [heading for heading, _ in table.groups()]
+    assert headings == ["Single beams", "Clouds and distributions"]
+    assert [row for _, rows in table.groups() for row in rows] == list(table.rows)
+    assert "| *Single beams* |  |  |" in table.to_markdown()
+    assert '<tr class="heading"><th>Single beams</th><td colspan="2"></td></tr>' in table.to_html()
+    short = score_table({"a": {"hits_found": Value(0.5, 9), "elements": Value(3.0)}})
+    assert [heading for heading, _ in short.groups()] == [""]
+
+
 def test_html_escapes_names():
     html = score_table({"<script>": {"f1": Value(0.1, 5)}}).to_html()
     assert "<script>" not in html

@@ -4,6 +4,9 @@
 A candidate counts only if its centre is within `match_place_m` of the real one's, so that two drives which both begin
 with sweep 0 are not taken for one another. The simulated log is read forward, once; when its numbers do not help, once
 before to learn when and where its sweeps are.
+
+A file that knows no sweeps, such as a LAS file of another program, is read in pieces that end anywhere. Of these the
+beams of the real sweep's own time are taken, if there are any.
 """
 
 from collections.abc import Iterator
@@ -43,10 +46,15 @@ class SweepsBeside:
         self._numbers = {int(number) for number in np.asarray(self._source.sweeps)}
         self._ahead = iter(source.iter_sweeps())
         self._now: tuple[int, Log] | None = None
+        self._pieces: dict[int, Log] = {}
 
     def find(self, real: Log) -> Log | None:
         """Return the sweep beside a real one; None if there is none."""
         wanted = SweepPlace.of(real)
+        if not getattr(self._source, "has_sweeps", True):
+            cut = self._cut(real)
+            if cut is not None:
+                return cut if self._is_near(SweepPlace.of(cut), wanted) else None
         if wanted.number in self._numbers:
             found = self.read(wanted.number)
             if self._away_m(SweepPlace.of(found), wanted) <= self._settings.match_place_m:
@@ -68,6 +76,25 @@ class SweepsBeside:
         if self._now is not None and self._now[0] == number:
             return self._now[1]
         return cast("Log", self._source.read(number))  # behind us
+
+    def _cut(self, real: Log) -> Log | None:
+        """Return the beams of pieces that were fired while a real sweep was; None if there are none."""
+        begin_ns, end_ns = int(real.beams.time_ns.min()), int(real.beams.time_ns.max())
+        numbers = [number for number, first, last in self._spans if first <= end_ns and last >= begin_ns]
+        # The pieces of the sweep before are mostly those of this one; no others are held.
+        self._pieces = {number: self._pieces.get(number) or self.read(number) for number in numbers}
+        parts = [
+            piece[(piece.beams.time_ns >= begin_ns) & (piece.beams.time_ns <= end_ns)]
+            for piece in self._pieces.values()
+        ]
+        parts = [part for part in parts if len(part)]
+        return Log.concatenate(parts) if parts else None
+
+    @cached_property
+    def _spans(self) -> list[tuple[int, int, int]]:
+        """Number, first and last time of each piece [ns]."""
+        times = ((number, piece.beams.time_ns) for number, piece in self._source.iter_sweeps())
+        return [(number, int(each.min()), int(each.max())) for number, each in times]
 
     @cached_property
     def _places(self) -> list[SweepPlace]:

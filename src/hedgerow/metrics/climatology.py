@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Climatology: what can be said of a beam without a world, from its ring alone (Gneiting and Raftery 2007 §2.3).
 
-For each ring it knows which share of its beams returned in the judged log, and how their ranges are distributed. It is
-fitted to that log itself, so it is a floor: a world whose proper scores are worse says less of this place than somebody
-who never saw it but knows the sensor. It gives draws, densities and exact forecasts, as every world does.
+For each ring it knows which share of its beams returned in the judged log, and how their ranges, their intensities and
+their labels are distributed, each on its own. It is fitted to that log itself, so it is a floor: a world whose proper
+scores are worse says less of this place than somebody who never saw it but knows the sensor. It gives draws, densities
+and exact forecasts, as every world does.
 
 Ranges are counted in bins of equal width, and uniform within a bin. They are made wide enough that a fitted histogram
 is not much better on its own data than on others: it gains about one nat for each occupied bin, and that may be a
@@ -12,6 +13,7 @@ twentieth of a nat per return at most (Akaike 1974).
 Equations: docs/models.md §33.
 """
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +23,8 @@ from hedgerow.base.progress import Progress
 from hedgerow.base.randomness import uniform
 from hedgerow.errors import InputError
 from hedgerow.log import Beams, Log, Returns
+from hedgerow.metrics.counts import GrowingHistogram, add_counts, count_labels
+from hedgerow.metrics.shares import FINEST
 from hedgerow.world import World
 from hedgerow.world.forecast import Forecast
 from hedgerow.world.world import Shot
@@ -29,6 +33,8 @@ FINEST_M = 0.25
 """Bins are no wider than this to begin with."""
 _RETURNS_PER_BIN = 20
 _STREAM = 2000
+_INTENSITY_STREAM, _LABEL_STREAM = 2002, 2004
+_MOST_BINS = 4096  # of intensities; for each ring
 _FINE = 65536.0  # intensities are added up as whole numbers, so that they add up alike in any order
 
 
@@ -53,6 +59,8 @@ class ClimatologySums:
         """(n_bins + 1,) returns in each bin, and beams without."""
         self.intensity: dict[int, NDArray[np.int64]] = {}
         """(2,) sum of the known intensities, in small steps, and how many they are."""
+        self.intensities: dict[int, GrowingHistogram] = {}
+        self.labels: dict[int, dict[int, int]] = {}
 
     def add(self, log: Log) -> None:
         """Add the beams of some sweeps."""
@@ -62,7 +70,7 @@ class ClimatologySums:
         place = np.full(len(log), self.n_bins, dtype=np.int64)
         share = (first_m[hit] - low) / (high - low)
         place[hit] = np.clip(share * self.n_bins, 0, self.n_bins - 1).astype(np.int64)
-        intensity = log.returns.first("intensity")
+        intensity, label = log.returns.first("intensity"), log.returns.first("label")
         for ring in np.unique(log.beams.ring).tolist():
             mine = log.beams.ring == ring
             counts = np.bincount(place[mine], minlength=self.n_bins + 1)
@@ -71,12 +79,19 @@ class ClimatologySums:
             known = known[np.isfinite(known)]
             sums = np.array([np.rint(known * _FINE).astype(np.int64).sum(), len(known)], dtype=np.int64)
             self.intensity[ring] = self.intensity.get(ring, 0) + sums
+            self.intensities.setdefault(ring, GrowingHistogram(FINEST, _MOST_BINS)).add(known)
+            if label is not None:
+                add_counts(self.labels.setdefault(ring, {}), count_labels(label[mine & hit & (label > 0)]))
 
     def merge(self, other: Self) -> None:
         """Add other beams of the same limits."""
         for mine, theirs in ((self.by_ring, other.by_ring), (self.intensity, other.intensity)):
             for ring, counts in theirs.items():
                 mine[ring] = mine.get(ring, 0) + counts
+        for ring, histogram in other.intensities.items():
+            self.intensities.setdefault(ring, GrowingHistogram(FINEST, _MOST_BINS)).merge(histogram)
+        for ring, labels in other.labels.items():
+            add_counts(self.labels.setdefault(ring, {}), labels)
 
 
 class Climatology(World):
@@ -108,6 +123,10 @@ class Climatology(World):
         self.edges_m: NDArray[np.float64] = np.linspace(low, high, counts.shape[1])
         self._below = np.concatenate([np.zeros((len(counts), 1)), np.cumsum(self.share[:, :-1], axis=1)], axis=1)
         """(1 + rings, bins + 1) probability of a return nearer than each edge."""
+        self._intensities = _all_and_each([sums.intensities[ring] for ring in rings])
+        self._labels: list[dict[int, int]] = [{}, *(sums.labels.get(ring, {}) for ring in rings)]
+        for each in self._labels[1:]:
+            add_counts(self._labels[0], each)
         self._intensity = np.where(known[:, 1] > 0, known[:, 0] / _FINE / np.maximum(known[:, 1], 1), np.nan)
 
     @property
@@ -127,8 +146,11 @@ class Climatology(World):
         range_m = np.full(len(row), np.inf)
         range_m[hit] = self._quantile(row[hit], drawn[hit])
         inside = (range_m >= shot.min_range_m) & (range_m <= shot.max_range_m)
-        intensity = np.where(inside, self._intensity[row], np.nan)
-        columns: dict[str, Any] = {} if np.isnan(self._intensity).all() else {"intensities": intensity}
+        columns: dict[str, Any] = {}
+        if not np.isnan(self._intensity).all():
+            columns["intensities"] = np.where(inside, self._draw_intensity(row, beams, shot.seed), np.nan)
+        if self._labels[0]:
+            columns["labels"] = np.where(inside, self._draw_label(row, beams, shot.seed), np.uint16(0))
         return Returns.from_arrays(ranges=np.where(inside, range_m, np.inf), **columns)
 
     def log_likelihood(
@@ -155,6 +177,31 @@ class Climatology(World):
             return found
         error_m = self._error_m(row, np.minimum(range_m.astype(np.float64), self.max_range_m))
         return Forecast(found.returns, found.median_m, found.intensity, error_m, self._spread_m()[row])
+
+    def _draw_intensity(self, row: NDArray[np.int64], beams: Beams, seed: int) -> NDArray[np.float64]:
+        """Draw an intensity of each beam's ring, uniform within bins; NaN where none is known."""
+        drawn = uniform(seed, beams.pulse, _INTENSITY_STREAM)
+        found = np.full(len(row), np.nan)
+        for each in np.unique(row).tolist():
+            histogram = self._intensities[int(each)]
+            mine = row == each
+            if histogram.n:
+                below = np.concatenate([[0.0], np.cumsum(histogram.counts) / histogram.n])
+                found[mine] = np.interp(drawn[mine], below, np.arange(len(below)) * histogram.step)
+        return found
+
+    def _draw_label(self, row: NDArray[np.int64], beams: Beams, seed: int) -> NDArray[np.uint16]:
+        """Draw a label of each beam's ring; 0 where none is known."""
+        drawn = uniform(seed, beams.pulse, _LABEL_STREAM)
+        found = np.zeros(len(row), dtype=np.uint16)
+        for each in np.unique(row).tolist():
+            counts = self._labels[int(each)]
+            mine = row == each
+            if counts:
+                names = np.array(sorted(counts), dtype=np.uint16)
+                below = np.cumsum([counts[int(name)] for name in names]) / sum(counts.values())
+                found[mine] = names[np.searchsorted(below, drawn[mine], side="right")]
+        return found
 
     def _bin(self, range_m: NDArray[np.float64]) -> NDArray[np.int64]:
         n_bins = len(self.edges_m) - 1
@@ -185,6 +232,14 @@ class Climatology(World):
         # F is linear within a bin, from a to b: the mean of F (1 - F) there is (a + b) / 2 - (a² + a b + b²) / 3.
         a, b = self._below[:, :-1], self._below[:, 1:]
         return 2 * self.step_m * ((a + b) / 2 - (a**2 + a * b + b**2) / 3).sum(axis=1)
+
+
+def _all_and_each(histograms: Sequence[GrowingHistogram]) -> list[GrowingHistogram]:
+    """Return all together, and then each."""
+    together = GrowingHistogram(FINEST, _MOST_BINS)
+    for each in histograms:
+        together.merge(each)
+    return [together, *histograms]
 
 
 def _wide_enough(counts: NDArray[np.int64]) -> NDArray[np.int64]:

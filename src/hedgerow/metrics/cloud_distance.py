@@ -101,8 +101,7 @@ class SweepDistance:
         if len(real_m) == 0 or len(simulated_m) == 0:
             self.n_left_out += 1
             return
-        there = float(pair.whole.nearest.distance_m(simulated_m).mean())
-        back = float(Nearest(simulated_m).distance_m(real_m).mean())
+        there, back = float(pair.there.distance_m.mean()), float(pair.back.distance_m.mean())
         self.n_sweeps += 1
         self.n_returns += len(real_m) + len(simulated_m)
         self.worse_m += max(there, back)
@@ -135,18 +134,22 @@ class SweepDistance:
 class ThinnedCloud:
     """Distinct points with counts, one per voxel if there are too many."""
 
-    def __init__(self, max_points: int) -> None:
-        """Start with nothing; keep at most `max_points` distinct points, and a quarter more until they are thinned."""
+    def __init__(self, max_points: int, voxel_m: float = 0.0) -> None:
+        """Start with nothing; keep at most `max_points` distinct points, and a quarter more until they are thinned.
+
+        With `voxel_m` they are thinned to voxels of this side from the beginning.
+        """
         self.max_points = max_points
-        self.level = 0
-        """0: every distinct point is kept; k: voxels of 2^(k-1) cm."""
+        self._first_m = voxel_m or FIRST_VOXEL_M
+        self.level = 1 if voxel_m else 0
+        """0: every distinct point is kept; k: voxels of 2^(k-1) times the first side, 1 cm unless told otherwise."""
         self._parts: list[_Part] = []
         self._n_waiting = 0  # points of the last parts, which are not thinned yet
 
     @property
     def voxel_m(self) -> float:
         """Voxel side [m]; 0 if nothing was left out."""
-        return FIRST_VOXEL_M * 2 ** (self.level - 1) if self.level else 0.0
+        return self._first_m * 2 ** (self.level - 1) if self.level else 0.0
 
     def add(self, points_m: NDArray[np.float64]) -> None:
         """Add (M, 3) points, map frame."""

@@ -23,11 +23,17 @@ from hedgerow.metrics.config import CompareSettings
 from hedgerow.metrics.floors import floor_columns, with_floors
 from hedgerow.metrics.forecast_scores import ForecastScores
 from hedgerow.metrics.inputs import Again, HasSweeps, Recording, Simulated, simulate_sweeps, size_of, sweeps_of
+from hedgerow.metrics.intensity import IntensityScores
+from hedgerow.metrics.label_scores import LabelScores
+from hedgerow.metrics.learned_cloud import LearnedCloud
 from hedgerow.metrics.likelihood import Likelihood
+from hedgerow.metrics.matching import Partners
 from hedgerow.metrics.metric import CLIMATOLOGY, REALITY_AGAIN, Sums, SumsOfPairs, Value
+from hedgerow.metrics.near_learned import NearLearned
 from hedgerow.metrics.pair import RealSweep, SimulatedSweep, SweepPair
 from hedgerow.metrics.range_histogram import RangeHistograms
 from hedgerow.metrics.scores import Comparison, Histograms, Scores
+from hedgerow.metrics.shares import Shares
 from hedgerow.parallel import log_parts
 from hedgerow.world import World
 
@@ -46,6 +52,7 @@ def compare(
     *,
     floors: bool = False,
     again: Recording | World | None = None,
+    learned: Recording | None = None,
     seed: int = 0,
     progress: Progress | None = None,
     **settings: Any,
@@ -57,6 +64,7 @@ def compare(
     *,
     floors: Literal[True],
     again: Recording | World | None = None,
+    learned: Recording | None = None,
     seed: int = 0,
     progress: Progress | None = None,
     **settings: Any,
@@ -68,6 +76,7 @@ def compare(
     *,
     floors: Literal[False] = False,
     again: None = None,
+    learned: Recording | None = None,
     seed: int = 0,
     progress: Progress | None = None,
     **settings: Any,
@@ -78,6 +87,7 @@ def compare(
     *,
     floors: bool = False,
     again: Recording | World | None = None,
+    learned: Recording | None = None,
     seed: int = 0,
     progress: Progress | None = None,
     **settings: Any,
@@ -94,6 +104,8 @@ def compare(
             again", if there is one (floors.py). The real log is then read twice.
         again: another recording of the same place, or the scene that the real log was recorded in, for the column
             "reality again". Default, with floors: the log's own next sweep, where the sensor stands.
+        learned: the log that the worlds were learned from, for scores by distance to the nearest learned return
+            (near_learned.py).
         seed: for firing.
         progress: called after each sweep with the number of real beams done.
         settings: see `CompareSettings`.
@@ -114,7 +126,8 @@ def compare(
     if floors or again is not None:
         beside = floor_columns(real, checked, again)
         named = with_floors(named, beside if floors else {REALITY_AGAIN: beside[REALITY_AGAIN]})
-    sums = accumulate(real, named, checked, seed, progress)
+    cloud = None if learned is None else LearnedCloud.of(learned, checked)
+    sums = accumulate(real, named, checked, seed, progress, cloud)
     scores = score(sums, {name: size_of(each) for name, each in named.items()})
     return scores[_ALONE] if is_alone and len(scores) == 1 else scores
 
@@ -131,14 +144,16 @@ class ComparisonSums:
         self.sums: tuple[Any, ...] = tuple(family.start(settings, self.names) for family in FAMILIES)
         """`Sums`, one for each family."""
 
-    def add(self, sweep: Log, simulated: Mapping[str, SimulatedSweep]) -> None:
-        """Add one sweep with what all simulations answer to it.
+    def add(self, sweep: Log, simulated: Mapping[str, SimulatedSweep], learned: LearnedCloud | None = None) -> None:
+        """Add one sweep with what all simulations answer to it, and what worlds were learned from, if known.
 
         Raises:
             InputError: its range limits differ from those of earlier sweeps.
         """
         self._require_limits((sweep.min_range_m, sweep.max_range_m))
-        real = RealSweep(sweep)
+        if learned is not None:
+            learned.require_same_map(sweep)
+        real = RealSweep(sweep, None if learned is None else learned.nearest)
         self.n_beams += len(sweep)
         self.n_returned += int(real.hit.sum())
         self.n_sweeps += 1
@@ -178,6 +193,7 @@ def accumulate(
     settings: CompareSettings,
     seed: int = 0,
     progress: Progress | None = None,
+    learned: LearnedCloud | None = None,
 ) -> ComparisonSums:
     """Accumulate what the scores of a log, or of some sweeps of it, are computed from; sums merge, `score` scores them.
 
@@ -196,7 +212,7 @@ def accumulate(
         if part.n_sweeps and part.n_beams + len(sweep) > log_parts.BEAMS_PER_PART:
             result.merge(part)
             part = ComparisonSums(settings, simulated)
-        part.add(sweep, {name: next(each) for name, each in answers.items()})
+        part.add(sweep, {name: next(each) for name, each in answers.items()}, learned)
     for each in answers.values():
         _require_end(each)
     if part.n_sweeps:
@@ -212,12 +228,14 @@ def score(sums: ComparisonSums, sizes: Mapping[str, Mapping[str, float]]) -> Com
         sizes: elements, parameters and bytes of those simulations that know them, by name.
 
     Raises:
-        InputError: the real log has no beams, or none of them returned.
+        InputError: the real log has no beams, or none of them returned, or a simulated log is nowhere near it.
     """
     if sums.n_beams == 0:
         raise InputError("real", "the log has no beams; there is nothing to compare")
     if sums.n_returned == 0:
         raise InputError("real", f"none of its {sums.n_beams} beams returned; there is nothing to compare")
+    for name in sums.names:
+        sums.of_pair(Partners, name).require_some(name)
     values: dict[str, dict[str, Value]] = {name: {} for name in sums.names}
     notes: dict[str, list[str]] = {name: [] for name in sums.names}
     for family in cast("tuple[Sums, ...]", sums.sums):
@@ -248,6 +266,8 @@ def score(sums: ComparisonSums, sizes: Mapping[str, Mapping[str, float]]) -> Com
 def _histograms(sums: ComparisonSums, name: str, static: bool) -> Histograms:
     ranges, bearing = sums.of(RangeHistograms), sums.of(BearingDistances)
     likelihood, forecast = sums.of_pair(Likelihood, name), sums.of_pair(ForecastScores, name)
+    shares, intensity = sums.of(Shares), sums.of_pair(IntensityScores, name)
+    labels, learned = sums.of_pair(LabelScores, name), sums.of_pair(NearLearned, name)
     return Histograms(
         ranges.real,
         ranges.simulated[name],
@@ -255,6 +275,11 @@ def _histograms(sums: ComparisonSums, name: str, static: bool) -> Histograms:
         bearing.real if static else None,
         bearing.simulated[name] if static else None,
         forecast if forecast.n else None,
+        shares.real,
+        shares.simulated[name],
+        intensity if intensity.is_known else None,
+        labels if labels.is_known else None,
+        learned if learned.is_known else None,
     )
 
 

@@ -21,14 +21,23 @@ class CompareSettings(Parameters):
     """Share e of outliers in the likelihood, p = (1 - e) p_world + e u, and in the log score of returns
     (docs/models.md §27, §33)."""
     draws: Annotated[int, Field(ge=0, le=10_000)] = 8
-    """Answers drawn to forecast each beam where a world does not know its own distribution, 2 or more; 0: no forecasts
-    of such worlds."""
+    """Answers drawn to forecast each beam where a world does not know its own distribution, and to forecast intensities
+    and labels, 2 or more; 0: no such forecasts."""
+    drawn_beams: Annotated[int, Field(ge=100)] = 16_384
+    """About how many beams of a sweep are drawn so often for intensities and labels alone."""
     static: bool | None = None
     """Whether the sensor stands still. Default: found from its origins and from how often directions repeat."""
     static_tolerance_m: Positive = 0.05
     """Maximum distance between the centres of sweeps for a sensor to count as standing still."""
     min_repeats: Annotated[int, Field(ge=2)] = 5
     """Minimum number of beams per direction: others are left out; a log with fewer on average is not static."""
+    density_length_m: Positive = 0.2
+    """At which distance from the nearest point a point counts as found by 1 / e, in the density-aware Chamfer distance
+    (1 / alpha of Wu et al. 2021)."""
+    elevation_step_deg: Annotated[float, Field(ge=0.05, le=90)] = 1.0
+    """Width of the bands of elevation in which shares of returns are compared."""
+    learned_voxel_m: Annotated[float, Field(ge=0.001, le=1)] = 0.03
+    """Of the learned returns one is kept in each voxel of this side, for distances to the nearest of them."""
     novel_view: bool = False
     """Whether to give the scores of the lidar re-simulation papers too (novel_view.py); they take two more look-ups of
     nearest points a sweep."""

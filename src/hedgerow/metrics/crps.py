@@ -21,9 +21,9 @@ from hedgerow.base import arrays
 from hedgerow.base.arguments import as_whole, require_kind
 from hedgerow.errors import InputError
 from hedgerow.log import Log
-from hedgerow.metrics.forecast_scores import crps_of
 from hedgerow.metrics.inputs import Recording, sweeps_of
 from hedgerow.world import World
+from hedgerow.world.forecast import crps_of
 
 MOST_DRAWS = 10_000
 _AT_ONCE = 4_000_000  # draws held in memory, of all beams together

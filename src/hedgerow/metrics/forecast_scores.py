@@ -33,7 +33,7 @@ from hedgerow.metrics.config import CompareSettings
 from hedgerow.metrics.metric import Metric, Value, ratio_value
 from hedgerow.metrics.pair import SweepPair
 from hedgerow.metrics.per_sweep import SweepSums
-from hedgerow.world.forecast import Forecast
+from hedgerow.world.forecast import Forecast, crps_of
 
 _SOURCE = "Gneiting and Raftery 2007"
 FORECAST_METRICS = {
@@ -109,13 +109,6 @@ def score_beams(forecast: Forecast, hit: NDArray[np.bool_], outlier_share: float
         brier -= p * (1 - p) / (forecast.draws - 1)
     happened = (1 - outlier_share) * np.where(hit, p, 1 - p) + outlier_share / 2
     return BeamScores(crps_of(forecast), brier, -np.log(happened))
-
-
-def crps_of(forecast: Forecast) -> NDArray[np.float64]:
-    """Return the (N,) CRPS of a forecast that was made for measured ranges [m]."""
-    if forecast.error_m is None or forecast.spread_m is None:
-        raise ValueError("a forecast without measured ranges has no score")
-    return forecast.error_m - forecast.spread_m / 2
 
 
 class ForecastScores:
@@ -222,10 +215,9 @@ class ForecastScores:
 
     def _add_again(self, pair: SweepPair) -> None:
         self.is_again = True
-        limit_m = pair.real.log.max_range_m
-        one, other = (np.minimum(each.astype(np.float64), limit_m) for each in (pair.range_m, pair.real.range_m))
         differs = (pair.hit != pair.real.hit).astype(np.float64)
-        self._add_scores(pair, np.abs(one - other) / 2, differs / 2, np.zeros(len(one)))
+        if pair.crps_m is not None:
+            self._add_scores(pair, pair.crps_m, differs / 2, np.zeros(len(differs)))
 
     def _add_scores(
         self, pair: SweepPair, crps_m: NDArray[np.float64], brier: NDArray[np.float64], log_score: NDArray[np.float64]

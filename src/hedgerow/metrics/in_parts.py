@@ -20,6 +20,7 @@ from hedgerow.metrics.compare import ComparisonSums, accumulate, score
 from hedgerow.metrics.config import CompareSettings
 from hedgerow.metrics.floors import floor_columns
 from hedgerow.metrics.inputs import Again, Recording, Simulated, size_of
+from hedgerow.metrics.learned_cloud import LearnedCloud
 from hedgerow.metrics.metric import CLIMATOLOGY, REALITY_AGAIN
 from hedgerow.metrics.scores import Comparison
 from hedgerow.parallel.engine import Engine, Shared
@@ -36,6 +37,7 @@ def compare_in_parts(
     *,
     floors: bool = False,
     again: str | Path | None = None,
+    learned: str | Path | None = None,
     seed: int = 0,
     progress: Progress | None = None,
     **settings: Any,
@@ -48,6 +50,7 @@ def compare_in_parts(
         engine: what works on the parts of the log.
         floors: whether to put climatology and, if there is one, reality again beside them; the log is then read twice.
         again: path of what reality again is: a Parquet log, or the scene that the log was recorded in.
+        learned: path of the log that the worlds were learned from.
         seed: for firing.
         progress: called with the number of real beams done.
         settings: see `CompareSettings`.
@@ -66,7 +69,8 @@ def compare_in_parts(
         columns = floor_columns(open_log(real, "compare"), checked)
         climatology = columns.get(CLIMATOLOGY)
         is_standing = again is None and REALITY_AGAIN in columns
-    work = _ComparePart(paths, seed, checked, engine.share(climatology), is_standing)
+    cloud = None if learned is None else LearnedCloud.of(open_log(learned, "compare"), checked)
+    work = _ComparePart(paths, seed, checked, engine.share(climatology), is_standing, engine.share(cloud))
     own = ([CLIMATOLOGY] if climatology is not None else []) + ([REALITY_AGAIN] if is_standing else [])
     names = [*simulated, *own, *([] if again is None else [REALITY_AGAIN])]
     total = ComparisonSums(checked, names)
@@ -89,6 +93,8 @@ class _ComparePart:
     """Of the whole log, or None."""
     is_standing: bool
     """Whether the next sweep of the log is reality again."""
+    learned: Shared[LearnedCloud | None]
+    """What the worlds were learned from, or None."""
 
     def __call__(self, part: LogPart) -> tuple[ComparisonSums, dict[str, dict[str, float]]]:
         log = part.read()
@@ -105,7 +111,7 @@ class _ComparePart:
             sources[REALITY_AGAIN] = Again(NextSweep(LogFile(part.path)))
         elif again is not None:
             sources[REALITY_AGAIN] = Again(cast("Recording | World", again))
-        sums = accumulate(log, sources, self.settings, self.seed)
+        sums = accumulate(log, sources, self.settings, self.seed, learned=self.learned.value)
         return sums, {name: size_of(each) for name, each in sources.items()}
 
 

@@ -19,6 +19,7 @@ from hedgerow.log import Log
 from hedgerow.metrics.beside import HasSweeps, NextSweep, SweepsBeside, can_look_up
 from hedgerow.metrics.catalogue import SIZE_METRICS
 from hedgerow.metrics.config import CompareSettings
+from hedgerow.metrics.drawn import draw_columns
 from hedgerow.metrics.matching import has_same_beams, limit_ranges, match_sweep, require_same_beams
 from hedgerow.metrics.pair import SimulatedSweep
 from hedgerow.simulate import SAME_ORIGIN_M, replay, require_same_map
@@ -81,7 +82,7 @@ def simulate_sweeps(
     if isinstance(known, World):
         # The scene once more: the same beams, drawn anew.
         own_seed = (seed + 1) % 2**64 if is_again else seed
-        yield from _fire_sweeps(name, known, sweeps, own_seed, None if settings is None else settings.draws)
+        yield from _fire_sweeps(name, known, sweeps, own_seed, settings)
     elif isinstance(known, NextSweep):
         beside = SweepsBeside(known.source, usual)
         for real in sweeps:
@@ -111,6 +112,8 @@ def _look_up(
     name: str, source: HasSweeps, sweeps: Iterable[Log], settings: CompareSettings, is_again: bool
 ) -> Iterator[SimulatedSweep]:
     """Find the sweep beside each real one, and the partner of each beam unless both hold the same beams."""
+    if len(cast("Any", source).sweeps) == 0:
+        raise InputError(name, "the log has no beams; there is nothing to compare")
     beside = SweepsBeside(source, settings)
     for real in sweeps:
         simulated = beside.find(real)
@@ -161,12 +164,12 @@ def _logs(name: str, source: Recording) -> Iterator[Log]:
 
 
 def _fire_sweeps(
-    name: str, world: World, sweeps: Iterable[Log], seed: int, draws: int | None
+    name: str, world: World, sweeps: Iterable[Log], seed: int, settings: CompareSettings | None
 ) -> Iterator[SimulatedSweep]:
     """Fire sweep after sweep; warn at the end if none of them came near the world."""
     nearest_m, reach_m = np.inf, 0.0
     for real in sweeps:
-        yield _fire(name, world, real, seed, draws)
+        yield _fire(name, world, real, seed, settings)
         nearest_m = min(nearest_m, beams_away_m(world, real.beams.origin_m))
         reach_m = max(reach_m, real.max_range_m)
     if reach_m < nearest_m < np.inf:
@@ -176,7 +179,7 @@ def _fire_sweeps(
         )
 
 
-def _fire(name: str, world: World, real: Log, seed: int, draws: int | None) -> SimulatedSweep:
+def _fire(name: str, world: World, real: Log, seed: int, settings: CompareSettings | None) -> SimulatedSweep:
     require_same_map(name, world, real)
     simulated = replay(world, real, seed=seed)
     density: NDArray[np.float64] | None = None
@@ -185,9 +188,14 @@ def _fire(name: str, world: World, real: Log, seed: int, draws: int | None) -> S
         density = world.log_likelihood(real)
         if density.shape != (len(real),) or np.isnan(density).any():
             raise InputError(name, f"log_likelihood gave NaN or not one number per beam (shape {density.shape})")
-    has_limit = bool(np.isfinite(real.max_range_m))
-    forecast = _forecast(world, real, seed, draws) if draws is not None and has_limit else None
-    return SimulatedSweep(simulated.returns.first_m, density, forecast, columns=_columns(simulated))
+    columns = _columns(simulated)
+    if settings is None:
+        return SimulatedSweep(simulated.returns.first_m, density, columns=columns)
+    forecast = _forecast(world, real, seed, settings.draws) if np.isfinite(real.max_range_m) else None
+    drawn = None if forecast is None else forecast.drawn
+    if drawn is None:
+        drawn = draw_columns(world, real, simulated, settings.draws, settings.drawn_beams, seed)
+    return SimulatedSweep(simulated.returns.first_m, density, forecast, columns=columns, drawn=drawn)
 
 
 def _forecast(world: World, real: Log, seed: int, draws: int) -> Forecast | None:

@@ -33,6 +33,7 @@ from hedgerow.simulate import SAME_ORIGIN_M
 
 SAME_DIRECTION = 1e-4
 """Directions that differ by less in each coordinate are the same."""
+_FEW_PARTNERS = 0.5
 _ALIKE_SHARE = 0.9  # rings whose elevations must agree for numbers of rings to mean the same lasers
 
 
@@ -97,6 +98,7 @@ def match_sweep(real: Log, other: Log, settings: CompareSettings, *, is_again: b
         columns={name: _spread(other, name, found, theirs) for name in ("intensity", "label")},
         own=other.beams,
         own_range_m=limit_ranges(other.returns.first_m, real),
+        own_intensity=other.returns.first("intensity"),
         partner=found,
     )
 
@@ -180,6 +182,7 @@ class Partners:
     def __init__(self, settings: CompareSettings) -> None:
         """Start with nothing."""
         self.match_deg, self.match_origin_m = settings.match_deg, settings.match_origin_m
+        self.match_place_m = settings.match_place_m
         self.is_matched = False
         self.n_beams = self.n_partners = 0
         self.n_sweeps = self.n_alone = 0
@@ -198,6 +201,15 @@ class Partners:
         for name in ("n_beams", "n_partners", "n_sweeps", "n_alone"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
+    def require_some(self, name: str) -> None:
+        """Raise InputError if no sweep of a simulated log stands beside a real one: it is from elsewhere."""
+        if self.n_sweeps and self.n_alone == self.n_sweeps:
+            raise InputError(
+                name,
+                f"none of its sweeps is within {self.match_place_m:g} m of one of the real log; are both in one map, "
+                "and of one place? match_place_m sets how far they may be apart",
+            )
+
     def values(self) -> dict[str, Value]:
         """Return nothing: it is no score."""
         return {}
@@ -212,6 +224,11 @@ class Partners:
             f"{self.match_deg:g} degrees and {self.match_origin_m:g} m: scores of single beams are over these, those "
             "of clouds and distributions over all"
         ]
+        if share < _FEW_PARTNERS:
+            said.append(
+                "few beams have a partner: if the sensors were turned otherwise, or drove some way beside each other, "
+                "match_deg and match_origin_m can be larger; partners then see other spots: look at reality again too"
+            )
         if self.n_alone:
             said.append(f"{self.n_alone} of {self.n_sweeps} real sweeps have none beside them, and no score here")
         return said

@@ -145,8 +145,12 @@ class Family:
     """Gives empty `Sums` for simulations of these names; Any, as sums merge only with those of their own class."""
     metrics: Mapping[str, Metric]
     """What is computed from the sums, by key, in the order of the tables."""
+    heading: str
+    """Under which long tables show them."""
 
     @classmethod
-    def of_pairs(cls, start: Callable[[CompareSettings], PairSums], metrics: Mapping[str, Metric]) -> Self:
+    def of_pairs(
+        cls, start: Callable[[CompareSettings], PairSums], metrics: Mapping[str, Metric], heading: str
+    ) -> Self:
         """Make a row of a class that looks at one simulation at a time."""
-        return cls(lambda settings, names: SumsOfPairs(start, settings, names), metrics)
+        return cls(lambda settings, names: SumsOfPairs(start, settings, names), metrics, heading)

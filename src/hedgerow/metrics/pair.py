@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One sweep, real and simulated, with what several metrics need of it computed once: points and their nearest."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.log import Beams, Log
-from hedgerow.world.forecast import Forecast
+from hedgerow.metrics.incidence import incidence_deg
+from hedgerow.world.forecast import DrawnColumns, Forecast, crps_of
 
 FIRINGS = 12
 """Firings of each ring in a packet."""
@@ -37,19 +38,24 @@ class SimulatedSweep:
     """The beams that were really simulated, if they are not those of the real sweep (matching.py)."""
     own_range_m: NDArray[np.float32] | None = None
     """Their first ranges, within the limits of the real log."""
+    own_intensity: NDArray[np.float32] | None = None
+    """Intensities of their first returns, where they are known."""
     partner: NDArray[np.bool_] | None = None
     """(N,) which real beams have a partner among them: only these rows mean anything."""
+    drawn: DrawnColumns | None = None
+    """Intensities and labels of several answers to some of the beams; None if there are none."""
 
 
 class RealSweep:
     """What was measured in one sweep; shared by all simulations of it."""
 
-    def __init__(self, log: Log) -> None:
-        """Take the first returns of a log of one sweep."""
+    def __init__(self, log: Log, learned: "Nearest | None" = None) -> None:
+        """Take the first returns of a log of one sweep, and the returns that worlds were learned from, if known."""
         self.log = log
         self.beams = log.beams
         self.range_m = log.returns.first_m
         self.hit: NDArray[np.bool_] = np.isfinite(self.range_m)
+        self.learned = learned
 
     @cached_property
     def points_m(self) -> NDArray[np.float64]:
@@ -60,6 +66,16 @@ class RealSweep:
     def nearest(self) -> "Nearest":
         """Looks up distances to these points."""
         return Nearest(self.points_m)
+
+    @cached_property
+    def incidence_deg(self) -> NDArray[np.float64]:
+        """(N,) angles at which beams met surfaces; NaN where there is no return or no plane around it."""
+        return incidence_deg(self.beams, self.range_m)
+
+    @cached_property
+    def from_learned_m(self) -> NDArray[np.float64] | None:
+        """(M,) distances of the first returns to the nearest learned one; None if nothing learned is known."""
+        return None if self.learned is None else self.learned.distance_m(self.points_m)
 
     @cached_property
     def packet(self) -> NDArray[np.int64]:
@@ -79,7 +95,7 @@ class SweepPair:
         self.whole = real
         self.own = simulated.own
         self.partner = rows = simulated.partner
-        self.real = real if rows is None else RealSweep(real.log[rows])
+        self.real = real if rows is None else RealSweep(real.log[rows], real.learned)
         self.range_m = simulated.range_m if rows is None else simulated.range_m[rows]
         self.columns = {
             name: column if rows is None or column is None else column[rows]
@@ -88,6 +104,8 @@ class SweepPair:
         self.all_range_m = self.range_m if simulated.own_range_m is None else simulated.own_range_m
         self.log_density = simulated.log_density
         self.forecast = simulated.forecast
+        self.drawn = simulated.drawn
+        self.own_intensity = simulated.own_intensity
         self.is_again = simulated.is_again
         self.hit: NDArray[np.bool_] = np.isfinite(self.range_m)
 
@@ -96,6 +114,27 @@ class SweepPair:
         """(M, 3) all simulated first returns, map frame."""
         beams = self.real.beams if self.own is None else self.own
         return points_of(beams, self.all_range_m, np.isfinite(self.all_range_m))
+
+    @cached_property
+    def there(self) -> "Found":
+        """From each simulated return to the nearest real one; both sweeps must have some."""
+        return self.whole.nearest.find(self.points_m)
+
+    @cached_property
+    def back(self) -> "Found":
+        """From each real return to the nearest simulated one."""
+        return Nearest(self.points_m).find(self.whole.points_m)
+
+    @cached_property
+    def crps_m(self) -> NDArray[np.float64] | None:
+        """(N,) CRPS of each beam's range; of reality again half of how far both are apart; None if unknown."""
+        if self.forecast is not None:
+            return crps_of(self.forecast)
+        limit_m = self.real.log.max_range_m
+        if not self.is_again or not np.isfinite(limit_m):
+            return None
+        one, other = (np.minimum(each.astype(np.float64), limit_m) for each in (self.range_m, self.real.range_m))
+        return np.abs(one - other) / 2
 
     def column(self, name: str) -> NDArray[Any] | None:
         """Return a column of the simulated first returns; None if the simulation does not know it."""
@@ -124,6 +163,16 @@ def points_of(beams: Beams, range_m: NDArray[np.float32], hit: NDArray[np.bool_]
     return beams.origin_m[hit] + along
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The nearest of some points to each of K others."""
+
+    distance_m: NDArray[np.float64]
+    """(K,) how far it is."""
+    point: NDArray[np.int64]
+    """(K,) which of the distinct points it is."""
+
+
 class Nearest:
     """Finds the distance to the nearest of some points."""
 
@@ -139,16 +188,22 @@ class Nearest:
 
         # Neither balanced nor compact: several times as fast where beams repeat and points lie in dense lines, and no
         # slower on other sweeps.
-        self._tree = cKDTree(points_m, balanced_tree=False, compact_nodes=False)
+        self._tree: Any = cKDTree(points_m, balanced_tree=False, compact_nodes=False)
 
     def distance_m(self, points_m: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the (K,) distances of (K, 3) points, on all cores [m]."""
-        distance_m = np.empty(len(points_m))
+        return np.concatenate([np.empty(0), *(distance_m for distance_m, _ in self._look_up(points_m))])
+
+    def find(self, points_m: NDArray[np.float64]) -> Found:
+        """Return the nearest point to each of (K, 3), and its distance."""
+        parts = list(self._look_up(points_m))
+        distance_m = np.concatenate([np.empty(0), *(each for each, _ in parts)])
+        return Found(distance_m, np.concatenate([np.empty(0, dtype=np.int64), *(each for _, each in parts)]))
+
+    def _look_up(self, points_m: NDArray[np.float64]) -> Iterator[tuple[NDArray[np.float64], NDArray[np.int64]]]:
         for begin in range(0, len(points_m), _AT_ONCE):
-            some = slice(begin, begin + _AT_ONCE)
-            workers = -1 if len(points_m[some]) >= _WORTH_THREADS else 1
-            distance_m[some], _ = self._tree.query(points_m[some], workers=workers)
-        return distance_m
+            some = points_m[begin : begin + _AT_ONCE]
+            yield self._tree.query(some, workers=-1 if len(some) >= _WORTH_THREADS else 1)
 
 
 def hash_points(words: NDArray[np.uint64]) -> NDArray[np.uint64]:

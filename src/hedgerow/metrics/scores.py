@@ -13,7 +13,7 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from itertools import compress
+from itertools import compress, groupby
 from typing import Any, Literal
 
 import numpy as np
@@ -21,17 +21,23 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import InputError
 from hedgerow.metrics.bearing import BearingHistogram
-from hedgerow.metrics.catalogue import METRICS
+from hedgerow.metrics.calibration import Calibration, judge
+from hedgerow.metrics.catalogue import HEADINGS, METRICS
 from hedgerow.metrics.forecast_scores import BY_SWEEP, ForecastScores
+from hedgerow.metrics.intensity import IntensityScores
+from hedgerow.metrics.label_scores import LabelScores
 from hedgerow.metrics.likelihood import HIGHEST, LOWEST, PER_DECADE, Likelihood
 from hedgerow.metrics.metric import AGAIN_NAMES, CLIMATOLOGY, Metric, Value
+from hedgerow.metrics.near_learned import NearLearned
 from hedgerow.metrics.paired import PairedDifference, paired_difference
 from hedgerow.metrics.per_sweep import SweepSums
 from hedgerow.metrics.range_histogram import RangeHistogram
+from hedgerow.metrics.shares import LogShares
 
 Mark = Literal["", "best", "worst"]
 DIFFERENCES = (*BY_SWEEP, "nll")
 """Proper scores, whose differences have intervals."""
+_LONG = 10  # rows; tables of more show headings
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +67,11 @@ class ScoreTable:
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
 
+    def groups(self) -> list[tuple[str, tuple[Row, ...]]]:
+        """Return the rows under their headings; a short table has one group without heading."""
+        found = [(heading, tuple(rows)) for heading, rows in groupby(self.rows, key=lambda row: HEADINGS[row.key])]
+        return found if len(self.rows) > _LONG and len(found) > 1 else [("", self.rows)]
+
     def to_rich(self, *, counts: bool = True) -> Any:
         """Return a table for `rich` to print; without `counts`, the numbers of beams and returns are left out."""
         from rich.table import Table
@@ -73,29 +84,40 @@ class ScoreTable:
             table.add_column(Text(name), justify="right")
         if counts:
             table.add_column("of", justify="right", style="dim")
-        for row in self.rows:
-            cells = [Text(cell.text, style=style[cell.mark]) for cell in row.cells]
-            table.add_row(Text(row.label), *cells, *([Text(row.n_text)] if counts else []))
+        for heading, rows in self.groups():
+            if heading:
+                table.add_row(Text(heading, style="underline"))
+            for row in rows:
+                cells = [Text(cell.text, style=style[cell.mark]) for cell in row.cells]
+                label = f"  {row.label}" if heading else row.label
+                table.add_row(Text(label), *cells, *([Text(row.n_text)] if counts else []))
         return table
 
     def to_markdown(self) -> str:
         """Return a Markdown table."""
         around = {"": "", "best": "**", "worst": "*"}
         lines = [["", *self.columns, "of"], ["---", *["---:"] * (len(self.columns) + 1)]]
-        for row in self.rows:
-            cells = [f"{around[cell.mark]}{cell.text}{around[cell.mark]}" for cell in row.cells]
-            lines.append([row.label, *cells, row.n_text])
+        for heading, rows in self.groups():
+            if heading:
+                lines.append([f"*{heading}*", *[""] * (len(self.columns) + 1)])
+            for row in rows:
+                cells = [f"{around[cell.mark]}{cell.text}{around[cell.mark]}" for cell in row.cells]
+                lines.append([row.label, *cells, row.n_text])
         escaped = ([text.replace("|", "\\|") for text in line] for line in lines)
         return "".join(f"| {' | '.join(line)} |\n" for line in escaped)
 
     def to_html(self) -> str:
         """Return an HTML table element; the report styles it by its class names."""
         head = "".join(f"<th>{escape(name)}</th>" for name in self.columns)
-        body = "".join(_html_row(row) for row in self.rows)
+        body = "".join(self._html_heading(heading) + "".join(map(_html_row, rows)) for heading, rows in self.groups())
         return (
             f'<table class="scores"><thead><tr><th></th>{head}<th class="of">of</th></tr></thead>\n'
             f"<tbody>\n{body}</tbody></table>\n"
         )
+
+    def _html_heading(self, heading: str) -> str:
+        cell = f'<th>{escape(heading)}</th><td colspan="{len(self.columns) + 1}"></td>'
+        return f'<tr class="heading">{cell}</tr>\n' if heading else ""
 
 
 def is_floor(name: str) -> bool:
@@ -173,6 +195,15 @@ class Histograms:
     simulated_bearing: BearingHistogram | None
     forecast: ForecastScores | None = None
     """Reliability, and CRPS by range; None if there are no forecasts."""
+    real_shares: LogShares | None = None
+    """Shares of returns by elevation, and intensities."""
+    simulated_shares: LogShares | None = None
+    intensity: IntensityScores | None = None
+    """By range and incidence; None if one of the logs has no intensities."""
+    labels: LabelScores | None = None
+    """By real label; None if one of the logs has none."""
+    learned: NearLearned | None = None
+    """By distance to the nearest learned return; None if it is not known what was learned from."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -211,6 +242,17 @@ class Scores:
         sums: SweepSums | None = None if source is None or key not in self.values else source.by_sweep
         return None if sums is None else sums.means(key)
 
+    @property
+    def calibration(self) -> Calibration | None:
+        """Whether the forecast passes the gate, and what is wrong (calibration.py); None if there is none."""
+        return judge(self.values, self.histograms.forecast)
+
+    @property
+    def is_calibrated(self) -> bool | None:
+        """Whether spread and reliability pass; None without a forecast, or if draws are too few to say."""
+        found = self.calibration
+        return None if found is None else found.passes
+
     def table(self) -> ScoreTable:
         """Return the scores as a table of one column."""
         return score_table({self.name: self.values})
@@ -240,11 +282,22 @@ class Scores:
                 "counts": found.likelihood.counts.tolist(),
             },
             "forecasts": None if found.forecast is None else found.forecast.to_dict(),
+            "calibration": _calibration_dict(self.calibration),
+            "returns_by_elevation": None
+            if found.real_shares is None or found.simulated_shares is None
+            else {"real": found.real_shares.to_dict(), "simulated": found.simulated_shares.to_dict()},
+            "intensity": None if found.intensity is None else found.intensity.to_dict(),
+            "labels": None if found.labels is None else found.labels.to_dict(),
+            "by_distance_to_learned": None if found.learned is None else found.learned.to_dict(),
         }
 
     def to_json(self, indent: int | None = 2) -> str:
         """Return the same as JSON; undefined values are null, there is no NaN or infinity."""
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
+
+
+def _calibration_dict(found: Calibration | None) -> dict[str, Any] | None:
+    return None if found is None else {"passes": found.passes, "verdict": found.verdict, "faults": list(found.faults)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -292,6 +345,11 @@ class Comparison:
         `aside` are not ranked, and neither are floors.
         """
         return score_table({name: scores.values for name, scores in self.scores.items()}, aside)
+
+    def calibrations(self) -> dict[str, Calibration]:
+        """Return what the gate says of each forecast, by name; floors are not judged."""
+        found = {name: scores.calibration for name, scores in self.scores.items() if not is_floor(name)}
+        return {name: each for name, each in found.items() if each is not None}
 
     def differences(self, reference: str, *, seed: int = 0) -> dict[str, dict[str, PairedDifference]]:
         """Return how much better or worse than one of them the others are, with 95 % intervals.

@@ -22,6 +22,28 @@ Draw = Callable[[int], Returns]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class DrawnColumns:
+    """What the first returns of K answers to some beams are besides their ranges."""
+
+    rows: NDArray[np.int64]
+    """(R,) which beams."""
+    intensity: NDArray[np.float32] | None
+    """(K, R) NaN where nothing returned, or it is unknown; None if no answer knows it."""
+    label: NDArray[np.uint16] | None
+    """(K, R) 0 where nothing returned, or it is unknown; None likewise."""
+
+    @classmethod
+    def of(cls, rows: NDArray[np.int64], answers: "Sequence[Returns]") -> "DrawnColumns":
+        """Stack answers, each to just these beams."""
+        stacked: dict[str, NDArray[Any] | None] = {}
+        for name in ("intensity", "label"):
+            columns = [each.first(name) for each in answers]
+            known = [each for each in columns if each is not None]
+            stacked[name] = np.stack(known) if known and len(known) == len(columns) else None
+        return cls(rows, stacked["intensity"], stacked["label"])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Forecast:
     """What is expected of N beams; of measured ranges too, how far they are from it."""
 
@@ -37,11 +59,20 @@ class Forecast:
     """(N,) E|X - X'| of two ranges of the forecast; None likewise [m]."""
     draws: int | None = None
     """How many draws it is estimated from; None: it is exact."""
+    drawn: DrawnColumns | None = None
+    """Intensities and labels of these draws, if something measured was given."""
 
     @property
     def answer_m(self) -> NDArray[np.float32]:
         """(N,) the one range to answer with: the median, or inf where no return is likelier than one [m]."""
         return np.where(self.returns >= 0.5, self.median_m, np.float32(np.inf))
+
+
+def crps_of(forecast: Forecast) -> NDArray[np.float64]:
+    """Return the (N,) CRPS of a forecast that was made for measured ranges [m]."""
+    if forecast.error_m is None or forecast.spread_m is None:
+        raise ValueError("a forecast without measured ranges has no score")
+    return forecast.error_m - forecast.spread_m / 2
 
 
 def join_forecasts(parts: Sequence[tuple[Any, Forecast]], n_beams: int) -> Forecast:
@@ -90,6 +121,7 @@ def forecast_by_draws(
         error_m=error_m,
         spread_m=spread_m,
         draws=draws,
+        drawn=None if range_m is None else DrawnColumns.of(beam, first),
     )
 
 
