@@ -12,16 +12,16 @@ from hedgerow.reproduce.mobile import OFFROAD, record
 from hedgerow.world.elements import Gaussians
 
 N_SWEEPS = 8
-SPLIT_POINTS = 272  # topdown then has as many elements as refined uses of its budget
+SPLIT_POINTS = 272  # topdown then has as many elements as refined
 ROUND_GOAL = 1.0  # M beams/s on two cores
 
 
 @cache
 def worlds():
-    """Two passes along the trail; of the first a topdown world, a refined one within its size, a topdown of that."""
+    """Two passes along the trail; of the first a topdown world, a refined one of half its size, a topdown of that."""
     first, second = record(OFFROAD, N_SWEEPS)
     topdown = learn(first, "topdown")
-    refined = learn(first, "refined", budget=len(topdown.tables["gaussians"]))
+    refined = learn(first, "refined", budget=len(topdown.tables["gaussians"]) // 2)
     coarse = learn(first, "topdown", split_points=SPLIT_POINTS)
     return first, second, topdown, coarse, refined
 

@@ -19,10 +19,10 @@ void require_own(const Scene& scene, std::span<const float> range_m, const RayMo
 }
 
 auto ray_sums_of(Scene& scene, const HeldBeams& beams, const AnyArray& range_m, const RayModel& model, int threads,
-                 const nb::object& progress) {
+                 const nb::object& progress, bool stops_alone) {
     const auto ranges = values<float>(range_m, "range_m", static_cast<std::ptrdiff_t>(beams.size()));
     require_own(scene, ranges, model);
-    const Fresh<Table<std::int64_t>> sums(scene.n_elements(), kRaySums);
+    const Fresh<Table<std::int64_t>> sums(scene.n_elements(), stops_alone ? kStopSums : kRaySums);
     const Fresh<Column<double>> log_density(beams.size());
     std::ranges::fill(sums.values, 0);
     {
@@ -72,9 +72,11 @@ void bind_refined(nb::module_& m) {
                   field("error_nat_per_m", &LossWeights::error_nat_per_m),
                   field("lost_hit_nat", &LossWeights::lost_hit_nat),
                   field("false_hit_nat", &LossWeights::false_hit_nat));
-    m.def("ray_sums", ray_sums_of, nb::arg("scene"), nb::arg("beams"), nb::kw_only(), nb::arg("range_m").noconvert(),
-          nb::arg("model"), nb::arg("threads"), nb::arg("progress").none(),
-          "One round's sums per element (columns RaySum), and the log density of each measured range.");
+    m.def(
+        "ray_sums", ray_sums_of, nb::arg("scene"), nb::arg("beams"), nb::kw_only(), nb::arg("range_m").noconvert(),
+        nb::arg("model"), nb::arg("threads"), nb::arg("progress").none(), nb::arg("stops_alone") = false,
+        "One round's sums per element (columns RaySum; with stops_alone hits and passes only), and the log density of "
+        "each measured range.");
     m.def("loss_gradient", loss_gradient_of, nb::arg("scene"), nb::arg("beams"), nb::kw_only(),
           nb::arg("range_m").noconvert(), nb::arg("model"), nb::arg("weights"), nb::arg("threads"),
           nb::arg("progress").none(),

@@ -23,9 +23,9 @@ double depth_of(const Crossing& crossing) {
     return std::min(kOpaque, -std::log(std::max<double>(crossing.pass, kLeastPass)));
 }
 
-// What the element learns from having returned a ray with weight g.
-void add_hit(const Crossing& crossing, double share, const double point[3], const Volume& volume, std::int64_t* sums) {
-    add(sums[kHits], share);
+// What a Gaussian learns of itself, besides how often it stops rays, from having returned one with weight g.
+void add_shape(const Crossing& crossing, double share, const double point[3], const Volume& volume,
+               std::int64_t* sums) {
     if (!crossing.is_volume()) return;
     const double u = depth_of(crossing);
     const double slope = u > 1e-9 ? u / std::expm1(u) : 1;
@@ -40,11 +40,6 @@ void add_hit(const Crossing& crossing, double share, const double point[3], cons
     int entry = kPointXX;
     for (int row = 0; row < 3; ++row)
         for (int column = 0; column <= row; ++column) add(sums[entry++], share * offset[row] * offset[column]);
-}
-
-void add_pass(const Crossing& crossing, double weight, std::int64_t* sums) {
-    add(sums[kPasses], weight);
-    if (crossing.is_volume()) add(sums[kDepth], weight * depth_of(crossing));
 }
 
 // The shares of the elements on one ray in its measured range, and the log density of that range.
@@ -91,6 +86,8 @@ void ray_sums(Scene& scene, const BeamArrays& beams, std::span<const float> rang
     const Reach reach(scene, settings.min_sigma_m);
     const RTCScene embree = scene.embree(Purpose::pierce);
     const std::vector<Volume> volumes = scene.volumes();
+    const std::size_t width = sums.size() / std::max<std::size_t>(scene.n_elements(), 1);
+    const bool stops_alone = width == kStopSums;
     for_chunks(beams, threads, tick, [&](Chunk chunk) {
         Shares shares(settings);
         pierce_chunk(
@@ -105,11 +102,16 @@ void ray_sums(Scene& scene, const BeamArrays& beams, std::span<const float> rang
                 double behind = shares.beyond();
                 for (std::size_t i = crossings.size(); i-- > 0;) {
                     const std::uint64_t element = crossings[i].element;
-                    std::int64_t* own = &sums[kRaySums * element];
-                    if (behind > kNothing) add_pass(crossings[i], behind, own);
+                    std::int64_t* own = &sums[width * element];
+                    if (behind > kNothing) {
+                        add(own[kPasses], behind);
+                        if (!stops_alone && crossings[i].is_volume()) add(own[kDepth], behind * depth_of(crossings[i]));
+                    }
                     const double share = shares.share(i);
-                    if (share > kNothing && std::isfinite(range_m[beam]))
-                        add_hit(crossings[i], share, point, volumes[element], own);
+                    if (share > kNothing && std::isfinite(range_m[beam])) {
+                        add(own[kHits], share);
+                        if (!stops_alone) add_shape(crossings[i], share, point, volumes[element], own);
+                    }
                     behind += share;
                 }
             });

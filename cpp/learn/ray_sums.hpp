@@ -28,6 +28,7 @@ enum RaySum : int {
     kPointX,                 // sum of g (p - mean), by axis
     kPointXX = kPointX + 3,  // sum of g (p - mean)(p - mean)', lower triangle by rows
     kRaySums = kPointXX + 6,
+    kStopSums = kPasses + 1,  // what a permeability needs, alone
 };
 
 struct RayModel {
@@ -36,8 +37,9 @@ struct RayModel {
     float outlier_share;  // e, of ranges that nothing explains
 };
 
-// Adds the sums of the beams to `sums` (kRaySums per element of the scene, fixed point) and writes the log density
-// of each measured range, outliers included. Triangles, which have no mean, only gather hits and passes.
+// Adds the sums of the beams to `sums` (kRaySums per element of the scene, or the first kStopSums of these, fixed
+// point) and writes the log density of each measured range, outliers included. Triangles, which have no mean, only
+// gather hits and passes.
 void ray_sums(Scene& scene, const BeamArrays& beams, std::span<const float> range_m, const RayModel& settings,
               int threads, const Tick& tick, std::span<std::int64_t> sums, std::span<double> log_density);
 

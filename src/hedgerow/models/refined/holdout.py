@@ -24,6 +24,9 @@ StartStage = Callable[[str], Callable[[int], object] | None]
 """Called with the name of a stage; returns what to call with the number of beams done, or None if nobody watches."""
 
 
+_STEP_M = 0.5
+
+
 def no_progress(stage: str) -> None:
     """Report no progress."""
 
@@ -39,6 +42,8 @@ class SplitLog:
     """Numbers of the held-out sweeps; none: every sweep is for both training and validation."""
     farther_than_all_m: float
     """A range limit for logs that have none: farther than every return [m]."""
+    from_one_place: bool = False
+    """Whether all beams start within a step of each other: a single sweep, or a sensor that stands."""
     start: StartStage = no_progress
     """Reports progress."""
     prepare: Callable[[Log], Log] | None = None
@@ -107,19 +112,22 @@ def hold_out(chunks: LogChunks, every: int, start: StartStage = no_progress, *, 
     found: set[int] = set()
     returned: set[int] = set()
     farthest_m = 0.0
+    low_m, high_m = np.full(3, np.inf), np.full(3, -np.inf)
     for some in map_log(log, _find_sweeps):
         found |= some.sweeps
         returned |= some.returned
         farthest_m = max(farthest_m, some.farthest_m)
+        low_m, high_m = np.minimum(low_m, some.low_m), np.maximum(high_m, some.high_m)
     sweeps = np.array(sorted(found), dtype=np.int32)
+    from_one_place = len(sweeps) < 2 or bool((high_m - low_m).max() <= _STEP_M)
     if len(sweeps) < 2:
-        return SplitLog(log, sweeps, sweeps[:0], farthest_m + 1.0, start)
+        return SplitLog(log, sweeps, sweeps[:0], farthest_m + 1.0, from_one_place, start)
     every = min(every, len(sweeps))
     n_last = min(max(1, round(end_share * len(sweeps))), len(sweeps) - 1)
     held_out = sweeps[len(sweeps) - n_last :] if end_share > 0 else sweeps[every - 1 :: every]
     if returned <= set(held_out.tolist()):
         raise InputError("log", "nothing returned in the sweeps that are not held out; there is nothing to learn from")
-    return SplitLog(log, sweeps, held_out, farthest_m + 1.0, start)
+    return SplitLog(log, sweeps, held_out, farthest_m + 1.0, from_one_place, start)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +136,9 @@ class _Sweeps:
     returned: set[int]
     """Those of which something returned."""
     farthest_m: float
+    low_m: NDArray[np.float64]
+    """(3,) lower corner of the box around the origins of its beams."""
+    high_m: NDArray[np.float64]
 
 
 def _find_sweeps(part: LogPart) -> _Sweeps:
@@ -137,4 +148,6 @@ def _find_sweeps(part: LogPart) -> _Sweeps:
         set(np.unique(log.beams.sweep).tolist()),
         set(np.unique(log.beams.sweep[hit]).tolist()),
         float(log.returns.first_m.max(initial=0.0, where=hit)),
+        log.beams.origin_m.min(axis=0, initial=np.inf),
+        log.beams.origin_m.max(axis=0, initial=-np.inf),
     )

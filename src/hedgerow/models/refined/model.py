@@ -4,20 +4,22 @@
 The other volume models fit Gaussians to points and count afterwards which beams each stopped. Here both come from the
 measured ranges and from the returns that are missing:
 
-1. hold out some sweeps for validation (holdout.py), and learn a start from the others: topdown or voxel;
+1. hold out the last sweeps for validation, views that are not learned from (holdout.py); add virtual beams between the
+   rings of the others (virtual_beams.py), and learn a start from them: topdown or voxel;
 2. rounds of expectation maximisation on the likelihood of the ranges (rounds.py);
-3. epochs of gradient descent on the loss, which says how bad a simulation is (descent.py, score.py);
-4. the state with the lowest held-out loss wins, so the result is never worse than the start;
-5. if asked for, flat elements become wide enough to close the gaps between beams (spacing.py);
-6. train once more the same way on all sweeps.
+3. if asked for, epochs of gradient descent on the loss (descent.py, score.py);
+4. the state with the lowest held-out loss wins;
+5. flat elements become wide enough to close the gaps between beams, as the held-out sweeps choose (spacing.py);
+6. do the same once more on all sweeps. Nothing is chosen there: every sweep has been learned from by then.
 
-If asked for, training sweeps have virtual beams between their rings (virtual_beams.py).
+Beams from one place, of a sensor that stands or of a single sweep, are forecast between their like: there is no virtual
+beam, the budget is larger, and descent is worth its time.
 """
 
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from math import ceil, isfinite
+from math import ceil, isfinite, log
 from pathlib import Path
 from typing import Annotated
 
@@ -49,13 +51,14 @@ from hedgerow.models.refined.score import (
     crps_of_gaussians,
     score_gaussians,
 )
-from hedgerow.models.refined.spacing import measure_spacing, widen
+from hedgerow.models.refined.spacing import measure_spacing, refit_thickness, widen
 from hedgerow.models.refined.virtual_beams import AddVirtualBeams, VirtualBeamParameters
 from hedgerow.models.steps.log_chunks import LearningTask
 from hedgerow.models.topdown import TopdownParameters, learn_topdown
 from hedgerow.models.voxel import VoxelParameters, learn_voxel
 from hedgerow.world.elements import Gaussians, Law
 
+_EPOCHS = 4
 _MAX_VALIDATIONS = 8  # during the descent
 
 
@@ -64,28 +67,29 @@ class RefinedParameters(Parameters):
 
     start: str = "topdown"
     """World to start from: voxel, topdown, or the folder of a saved world of Gaussians. A saved refined world is
-    trained further; one whose training was finished on the same log hardly changes."""
+    trained further, by descent."""
     voxel: VoxelParameters = VoxelParameters(min_points=3)
     """Parameters of the start if it is voxel."""
     topdown: TopdownParameters = TopdownParameters()
     """Parameters of the start if it is topdown."""
     rounds: Annotated[int, Field(ge=0, le=1000)] = 6
     """Number of rounds of expectation maximisation (EM); skipped if the start is a refined world."""
-    epochs: Annotated[int, Field(ge=0, le=1000)] = 4
-    """Number of epochs of gradient descent over the training sweeps, one step per sweep; 0 for none."""
+    epochs: Annotated[int, Field(ge=0, le=1000)] | None = None
+    """Number of epochs of gradient descent over the training sweeps, one step per sweep. They make ranges sharper, and
+    forecasts surer than they should be from new places; they take longer than all the rest. Default: 4 where all beams
+    come from one place, and for a start that is refined already; otherwise none."""
     min_steps: Annotated[int, Field(ge=0, le=100_000)] = 80
-    """Minimum number of optimisation steps; short logs run more epochs to reach it."""
+    """Minimum number of steps of the descent; short logs run more epochs to reach it."""
     learning_rate: Annotated[float, Field(gt=0, le=0.5)] = 0.05
     """Initial learning rate of means and covariances, in standard deviations of the element."""
     stop_learning_rate: Annotated[float, Field(gt=0, le=1)] = 0.2
     """Initial learning rate of the logarithm of optical depth or extinction."""
     weights: LossWeights = LossWeights()
-    """Weights of the loss: range errors, lost returns and false returns, beside the negative log-likelihood."""
+    """Weights of the loss: range errors, lost returns and false returns, beside the negative log-likelihood. Default:
+    likelihood alone, whose forecasts are calibrated; more makes a world surer than reality."""
     budget: Annotated[int, Field(ge=1)] | None = None
-    """Maximum number of elements. Default: as many as the start has."""
-    min_gain_nat: NotNegative = 0.2
-    """Training tries half of the budget first. The whole budget is used only if it lowers the held-out loss by more
-    than this [nat]."""
+    """Maximum number of elements. Default: as many as the start has where all beams come from one place; otherwise
+    half as many, since more fit the training beams better and beams from elsewhere no better."""
     law: Law = "depth"
     """How elements stop beams. depth: beams near the edge of an element pass more easily; extinction: so do beams with
     a short path through it; permeability: all beams pass alike. A start with depth or extinction keeps its law and its
@@ -100,22 +104,23 @@ class RefinedParameters(Parameters):
     """Minimum number of returns that an element must explain to be split."""
     split_sigma_m: Positive = 0.04
     """Minimum standard deviation along its longest axis for an element to be split."""
-    tau: Positive = 2.7
+    tau: Positive = 3.2
     """Mahalanobis distance up to which a ray meets an element."""
     min_sigma_m: Positive = 0.01
     """Minimum standard deviation of an element along any axis; covers range noise and pose errors."""
     outlier_share: Annotated[float, Field(gt=0, lt=1)] = 0.001
     """Share of beams assumed to be outliers that no element has to explain."""
+    held_out_end_share: Annotated[float, Field(ge=0, lt=1)] = 0.2
+    """Share of the sweeps, the last ones, that are held out for validation until the final training on all sweeps:
+    views from places where no training sweep was. A log of one sweep is trained on and validated by the same beams."""
     held_out_every: Annotated[int, Field(ge=2)] = 16
-    """Every n-th sweep is held out for validation, until the final training on all sweeps. A log of one sweep is
-    trained on and validated by the same beams."""
-    held_out_end_share: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    """Share of the sweeps, the last ones, that are held out instead of every n-th: views that were not seen."""
-    virtual: VirtualBeamParameters | None = None
-    """Virtual beams between the rings of training sweeps, for views that were not seen. Default: none."""
-    widths: tuple[Annotated[float, Field(ge=0, le=100)], ...] = (0.0,)
-    """Flat elements are made at least this many times the spacing of beams of different sweeps wide; of several values
-    the held-out CRPS chooses. Default: they stay as they are."""
+    """With held_out_end_share=0, every n-th sweep is held out instead: views between those of training sweeps."""
+    virtual: VirtualBeamParameters | None = VirtualBeamParameters()
+    """Virtual beams between the rings of training sweeps, for views from other places; null for none. Without effect
+    where all beams come from one place."""
+    widths: tuple[Annotated[float, Field(ge=0, le=100)], ...] = (0.0, 1.0, 2.0, 3.0)
+    """Flat elements are made at least this many times the spacing of beams of different sweeps wide. The value is taken
+    that is best on held-out sweeps, by likelihood and CRPS together; 0 alone: they stay as they are."""
 
 
 def learn_refined(task: LearningTask, parameters: RefinedParameters) -> tuple[Gaussians]:
@@ -130,16 +135,21 @@ def learn_refined(task: LearningTask, parameters: RefinedParameters) -> tuple[Ga
     summary = task.summary
     end_share = parameters.held_out_end_share
     log = hold_out(task.chunks, parameters.held_out_every, task.start, end_share=end_share)
-    if parameters.virtual is not None and log.n_sweeps > 1:
+    if parameters.virtual is not None and not log.from_one_place:
         log = replace(log, prepare=AddVirtualBeams(parameters.virtual))
     rays = RayModel(
         min_range_m=summary.min_range_m,
         max_range_m=summary.max_range_m if isfinite(summary.max_range_m) else log.farther_than_all_m,
         outlier_share=parameters.outlier_share,
     )
+    start = learn_start(replace(task, chunks=log.training), parameters)
+    if parameters.epochs is None and (log.from_one_place or start.law != "permeability"):
+        parameters = parameters.model_copy(update={"epochs": _EPOCHS})
     trainer = Trainer(log, rays, parameters)
-    best = trainer.train(learn_start(replace(task, chunks=log.training), parameters))
-    best, width = trainer.choose_width(best)
+    best = trainer.train(start)
+    width = 0.0
+    if not trainer.interrupted:
+        best, width = trainer.choose_width(best)
     if len(log.held_out_sweeps) == 0 or trainer.interrupted:
         return (best.gaussians,)
     with suppress(KeyboardInterrupt):  # the best state is a world already
@@ -178,8 +188,8 @@ def load_start(path: str | Path) -> Gaussians:
 class TrainingPlan:
     """How a state came from its start, so that the same can be done again with all sweeps."""
 
-    budget_share: float | None = None
-    """Share of the budget that the rounds had; None: the start as it is."""
+    rounds: bool = False
+    """Whether it went through the rounds; False: the start as it is."""
     descent_share: float = 0.0
     """Share of all epochs that the descent ran."""
 
@@ -210,14 +220,13 @@ class Trainer:
 
         Ctrl-C ends the rounds or the descent; training goes on with the next step from what was best so far.
         """
-        start = self._fit_budget(start, self.parameters.budget or len(start))
+        start = self._within_budget(start)
         best = fitted = Candidate(
             start, self._validate(start, "validating the start"), self._neighbourhoods(start), TrainingPlan()
         )
         with self._until_interrupted():
-            for candidate in self._try_budgets(start):
-                fitted = candidate
-                best = self._better(best, fitted)
+            fitted = self._fit(start)
+            best = self._better(best, fitted)
         if fitted.gaussians.law != "permeability":
             with self._until_interrupted():
                 for candidate in self._descend_validated(fitted):
@@ -225,18 +234,45 @@ class Trainer:
         return best
 
     def choose_width(self, best: Candidate) -> tuple[Candidate, float]:
-        """Widen flat elements to the multiple of the beams' spacing that has the lowest held-out CRPS; return that."""
+        """Widen flat elements to the multiple of the beams' spacing that is best on held-out sweeps.
+
+        Returns:
+            The state with these elements, and the multiple; as it is and 0 after Ctrl-C.
+        """
         widths = sorted(set(self.parameters.widths))
         if not any(widths):
             return best, 0.0
-        spacing_m = measure_spacing(best.gaussians, self.log.measured, self.log.start("measuring gaps between beams"))
-        crps_m: dict[float, float] = {}
-        for width in widths:
-            watch = self.log.start(f"validating elements {width:g} gaps wide")
-            wider = widen(best.gaussians, spacing_m, width)
-            crps_m[width] = crps_of_gaussians(wider, self.log.validation, self.rays, watch)
-        width = min(crps_m, key=lambda each: crps_m[each])
-        return replace(best, gaussians=widen(best.gaussians, spacing_m, width)), width
+        spacing_m = self._spacing_m(best.gaussians)
+        wider: dict[float, Gaussians] = {}
+        badness: dict[float, float] = {}
+        with self._until_interrupted():
+            for width in widths:
+                wider[width] = self._widened(best.gaussians, spacing_m, width)
+                badness[width] = self._badness(wider[width], f"validating elements {width:g} gaps wide")
+        if self.interrupted:
+            return best, 0.0
+        width = min(widths, key=lambda each: badness[each])
+        return replace(best, gaussians=wider[width]), width
+
+    def _badness(self, gaussians: Gaussians, stage: str) -> float:
+        """Return held-out -log L plus the logarithm of the held-out CRPS: proper scores both, by nats and by shares.
+
+        CRPS alone asks for elements so wide that ranges lose their sharpness; likelihood alone leaves gaps.
+        """
+        nll = self._validate(gaussians, stage).nll
+        crps_m = crps_of_gaussians(gaussians, self.log.validation, self.rays, self.log.start(stage))
+        return nll + log(max(crps_m, 1e-6))
+
+    def _spacing_m(self, gaussians: Gaussians) -> NDArray[np.float64]:
+        return measure_spacing(gaussians, self.log.measured, self.log.start("measuring gaps between beams"))
+
+    def _widened(self, gaussians: Gaussians, spacing_m: NDArray[np.float64], width: float) -> Gaussians:
+        """Return the elements with flat ones some gaps wide, and thickness and stops that suit their new width."""
+        wider = widen(gaussians, spacing_m, width)
+        if wider is gaussians:
+            return gaussians
+        watch = self.log.start(f"fitting elements {width:g} gaps wide")
+        return refit_thickness(wider, gather_sums(wider, self.log.training, self.rays, watch))
 
     def train_on_all_sweeps(self, start: Gaussians, best: Candidate, width: float) -> Gaussians:
         """Repeat on every sweep what gave the best state: validation is over, so the held-out sweeps may train too.
@@ -246,23 +282,17 @@ class Trainer:
             best: what `train` returned, with elements as wide as chosen.
             width: what `choose_width` chose.
 
-        Returns:
-            The state trained on all sweeps; `best` itself if that has the lower loss on the once held-out sweeps.
+        Nothing is validated: there is no sweep left that was not learned from.
         """
         plan, everything = best.plan, Trainer(self.log.with_all_sweeps(), self.rays, self.parameters)
-        start = everything._fit_budget(start, self.parameters.budget or len(start))
+        start = everything._within_budget(start)
         gaussians, neighbourhoods = start, everything._neighbourhoods(start)
-        if plan.budget_share is not None:
-            gaussians, neighbourhoods = everything._run_rounds(start, plan.budget_share)
+        if plan.rounds:
+            gaussians, neighbourhoods = everything._run_rounds(start)
         if plan.descent_share > 0:
             states = everything._descend(gaussians, neighbourhoods)
             gaussians = next(state for share, state in states if share >= plan.descent_share)
-        if width > 0:
-            # A width was chosen on views that were not seen; what has seen them since has the lower loss there anyway.
-            watch = self.log.start("measuring gaps between beams")
-            return widen(gaussians, measure_spacing(gaussians, everything.log.measured, watch), width)
-        score = self._validate(gaussians, "validating")
-        return self._better(best, Candidate(gaussians, score, neighbourhoods, plan)).gaussians
+        return everything._widened(gaussians, everything._spacing_m(gaussians), width) if width > 0 else gaussians
 
     def _validate(self, gaussians: Gaussians, stage: str) -> Score:
         watch = self.log.start(stage)
@@ -279,33 +309,17 @@ class Trainer:
         except KeyboardInterrupt:
             self.interrupted = True
 
-    def _try_budgets(self, start: Gaussians) -> Iterator[Candidate]:
-        """Run the rounds with half of the budget, then with all of it; give the latter only if it gains enough.
-
-        Twice as many elements fit the training beams better; beams from elsewhere often worse.
-        """
-        own = self.parameters
-        if start.law != "permeability" or own.rounds == 0:
-            yield self._fit(start, 1.0)
-            return
-        half = self._fit(start, 0.5)
-        yield half
-        full = self._fit(start, 1.0)
-        if half.score.loss(own.weights) - full.score.loss(own.weights) > own.min_gain_nat:
-            yield full
-
-    def _fit(self, start: Gaussians, budget_share: float) -> Candidate:
-        gaussians, neighbourhoods = self._run_rounds(start, budget_share)
+    def _fit(self, start: Gaussians) -> Candidate:
+        gaussians, neighbourhoods = self._run_rounds(start)
         score = self._validate(gaussians, "validating the rounds")
-        return Candidate(gaussians, score, neighbourhoods, TrainingPlan(budget_share))
+        return Candidate(gaussians, score, neighbourhoods, TrainingPlan(rounds=True))
 
-    def _run_rounds(self, start: Gaussians, budget_share: float) -> tuple[Gaussians, Neighbourhoods | None]:
+    def _run_rounds(self, start: Gaussians) -> tuple[Gaussians, Neighbourhoods | None]:
         """Run the rounds of expectation maximisation; a start that has a law of its own is refined already."""
         rounds = self.parameters.rounds
         if start.law != "permeability" or rounds == 0:
             return self._adapt(start), self._neighbourhoods(start)
-        budget = ceil(budget_share * (self.parameters.budget or len(start)))
-        start = self._fit_budget(start, budget)
+        budget = self.parameters.budget or len(start)
         neighbourhoods, gaussians = self._neighbourhoods(start), self._adapt(start)
         for number in range(1, rounds + 1):
             watch = self.log.start(f"round {number} of {rounds} with {budget:,} elements")
@@ -366,8 +380,10 @@ class Trainer:
     def _neighbourhoods(self, start: Gaussians) -> Neighbourhoods | None:
         return Neighbourhoods(start, self.parameters.prior) if self.parameters.prior else None
 
-    def _fit_budget(self, start: Gaussians, budget: int) -> Gaussians:
-        """Merge elements of the start until it is within the budget."""
+    def _within_budget(self, start: Gaussians) -> Gaussians:
+        """Merge elements of the start until it is within the budget; one that is refined already stays as it is."""
+        is_kept = start.law != "permeability" or self.log.from_one_place
+        budget = self.parameters.budget or (len(start) if is_kept else ceil(len(start) / 2))
         if len(start) <= budget:
             return start
         watch = self.log.start("counting hits of the start")

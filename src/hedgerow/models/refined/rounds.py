@@ -39,7 +39,8 @@ _SCORE_STEPS = float(1 << 20)
 
 MIN_STOP, MAX_STOP = 1e-3, 1e5
 _MAX_STEP = np.log(3.0)
-_MEAN_COUNT = 2.0
+MEAN_COUNT = 2.0
+"""How many returns the place that an element has counts for."""
 _KEPT_SPREAD = 0.36
 """Halves of a split element sit 0.8 sigma from its middle and keep 1 - 0.8² of its variance along the cut."""
 
@@ -190,7 +191,7 @@ def maximise(gaussians: Gaussians, sums: RaySums, prior: ShapePrior | None = Non
     before = gaussians.covariance_m2 if prior is None else prior.covariance_m2
     # An element with hardly a hit stays where and what it is; prune may drop it.
     weight = (hits / (hits + (1e-6 if prior is None else max(prior.count, 1e-6))))[:, None, None]
-    trust = (hits / (hits + (1e-6 if prior is None else _MEAN_COUNT)))[:, None]
+    trust = (hits / (hits + (1e-6 if prior is None else MEAN_COUNT)))[:, None]
     covariance_m2 = floor_covariance(weight * own_m2 + (1 - weight) * before, gaussians.min_sigma_m)
     return replace(
         gaussians,

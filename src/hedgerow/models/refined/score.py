@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """How well Gaussians simulate measured beams: the score, the loss, and the gradient of the loss.
 
-Likelihood alone is not enough. It gladly gives up a few returns for sharper ranges elsewhere, and forgives a stray
-point ten metres off as much as one that is one metre off; what a robot makes of a sweep depends on all of them.
-Browning 2012 ends by asking for a model that is decided by the quality of its simulation: the loss is that quality.
+The loss is the negative log-likelihood, a proper score: it is lowest for the true distribution. Three weights beside
+it, off by default, count range errors, lost returns and false returns of a draw. They find more hits and misses, and
+are won by being surer than reality is.
 
 The gradient is by steps without unit. An element of covariance A Aᵀ and mean m goes to A exp(S) Aᵀ and m + A v, and
 its extinction or depth grows by a factor exp(s): a step of 0.05 suits twigs and walls alike
@@ -58,15 +58,15 @@ class RayModel:
 class LossWeights(Parameters):
     """Weights of the loss beside the negative log-likelihood.
 
-    All 0: likelihood alone, which is calibrated. With the defaults a world finds more hits and misses, by being surer
-    than reality is.
+    All 0: likelihood alone, which is calibrated. With weights of 1, 9 and 12 a world finds more hits and misses, by
+    being surer than reality is.
     """
 
-    error_nat_per_m: NotNegative = 1.0
+    error_nat_per_m: NotNegative = 0.0
     """Loss per metre of range error."""
-    lost_hit_nat: NotNegative = 9.0
+    lost_hit_nat: NotNegative = 0.0
     """Loss of a measured return that the simulation misses."""
-    false_hit_nat: NotNegative = 12.0
+    false_hit_nat: NotNegative = 0.0
     """Loss of a simulated return where none was measured."""
 
 

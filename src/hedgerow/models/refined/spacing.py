@@ -6,6 +6,10 @@ returns, so seen from a new place it has holes. How wide the gaps are is in the 
 nearest one of another sweep, along the surface. Flat elements are made at least some multiple of it wide, along their
 plane. Which multiple is chosen on views that were not learned from (model.py), 0 among the candidates.
 
+A disc that was made wider lies off a surface that bends, and overlaps its neighbours. So thickness, place along the
+normal and stopping are fitted once more to the training beams (`refit_thickness`): without that the likelihood of
+ranges is lost, and forecasts are too sure.
+
 Equations: docs/models.md §16.
 """
 
@@ -18,6 +22,7 @@ from numpy.typing import NDArray
 
 from hedgerow.base.progress import Progress
 from hedgerow.models.refined.prior import compose_covariance, tree_of
+from hedgerow.models.refined.rounds import MEAN_COUNT, RaySums, maximise_stop
 from hedgerow.parallel.log_parts import LogInParts
 from hedgerow.world.elements import Gaussians
 
@@ -34,6 +39,8 @@ _FLAT = 0.25
 """An element is flat if its smallest sigma is below this share of the next."""
 _N_POOLED = 4
 """Elements whose sums are pooled: one alone has few returns."""
+_THICKNESS_COUNT = 7.0
+"""How many returns the thickness that an element has counts for, when it is fitted once more."""
 
 
 def measure_spacing(gaussians: Gaussians, log: LogInParts, progress: Progress | None = None) -> NDArray[np.float64]:
@@ -74,16 +81,40 @@ def measure_spacing(gaussians: Gaussians, log: LogInParts, progress: Progress | 
 
 
 def widen(gaussians: Gaussians, spacing_m: NDArray[np.float64], times: float) -> Gaussians:
-    """Return the elements with flat ones at least `times` the spacing wide along their plane."""
+    """Return the elements with flat ones at least `times` the spacing wide along their plane; the same if none is."""
     variance, axes = np.linalg.eigh(gaussians.covariance_m2)
     flat = variance[:, 0] < _FLAT**2 * variance[:, 1]
     least = np.where(flat, (times * spacing_m) ** 2, 0.0)
     wider = variance.copy()
     wider[:, 1:] = np.maximum(variance[:, 1:], least[:, None])
     changed = (wider != variance).any(axis=1)
+    if not changed.any():
+        return gaussians
     covariance_m2 = gaussians.covariance_m2.copy()
     covariance_m2[changed] = compose_covariance(wider[changed], axes[changed])
     return replace(gaussians, covariance_m2=covariance_m2)
+
+
+def refit_thickness(gaussians: Gaussians, sums: RaySums) -> Gaussians:
+    """Return the elements after one round of expectation maximisation that leaves their width along the surface alone.
+
+    Args:
+        gaussians: the elements that the sums were gathered with.
+        sums: of the training beams.
+    """
+    variance, axes = np.linalg.eigh(gaussians.covariance_m2)
+    normal, hits = axes[:, :, 0], sums.hits
+    n = np.maximum(hits, 1e-9)
+    off_m = np.einsum("ni,ni->n", normal, sums.offset_m) / n
+    own_m2 = np.einsum("ni,nij,nj->n", normal, sums.square_m2, normal) / n - off_m**2
+    trust = hits / (hits + _THICKNESS_COUNT)
+    variance[:, 0] = np.maximum(trust * own_m2 + (1 - trust) * variance[:, 0], gaussians.min_sigma_m**2)
+    return replace(
+        gaussians,
+        mean_m=gaussians.mean_m + (hits / (hits + MEAN_COUNT) * off_m)[:, None] * normal,
+        covariance_m2=compose_covariance(variance, axes),
+        stop=maximise_stop(gaussians, sums),
+    )
 
 
 def _to_nearest(
