@@ -24,16 +24,17 @@ from pydantic import Field
 from hedgerow.base.parameters import Positive, StrictParameters
 from hedgerow.base.progress import Progress
 from hedgerow.errors import InputError
+from hedgerow.models.steps.credit import CreditParameters, learn_permeability
+from hedgerow.models.steps.kept import require_kept, side_advice
 from hedgerow.models.steps.log_chunks import LearningTask, LogChunks
 from hedgerow.models.steps.moments import Moments, require_points, sum_voxels
-from hedgerow.models.steps.permeability import CountParameters, count_permeability
 from hedgerow.world.elements import Gaussians
 
 _DENSITY_STEPS = 100
 """Densities that differ by less than a part in so many count as equal; chance decides then, so that chains break."""
 
 
-class BottomupParameters(StrictParameters, CountParameters):
+class BottomupParameters(StrictParameters, CreditParameters):
     """Parameters of the bottom-up model."""
 
     side_m: Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)] = 0.15
@@ -54,7 +55,7 @@ class BottomupParameters(StrictParameters, CountParameters):
 def learn_bottomup(task: LearningTask, parameters: BottomupParameters) -> tuple[Gaussians, ...]:
     """Learn permeable Gaussians by merging small ones."""
     gaussians = fit_regions(task.chunks, parameters, progress=task.start("merging voxels"))
-    return count_permeability(task, (gaussians,), parameters)
+    return learn_permeability(task, (gaussians,), parameters)
 
 
 def fit_regions(chunks: LogChunks, parameters: BottomupParameters, *, progress: Progress | None = None) -> Gaussians:
@@ -77,12 +78,17 @@ def fit_regions(chunks: LogChunks, parameters: BottomupParameters, *, progress: 
     region = merge_voxels(moments, statistics.keys(), parameters)
     grown = moments.join(region, int(region.max()) + 1)
     enough = grown.count >= parameters.min_points
+
+    def advice() -> str:
+        return side_advice(moments.mean_m, moments.count, parameters.side_m, parameters.min_points)
+
     if not enough.any():
         raise InputError(
             "min_points",
             f"none of {len(grown)} regions has {parameters.min_points} points, the fullest has "
-            f"{grown.count.max()}; take more sweeps, a larger side_m or a smaller min_points",
+            f"{grown.count.max()}; {advice()}",
         )
+    require_kept(int(grown.count[enough].sum()), statistics.n_points, advice)
     return grown.select(enough).gaussians(tau=parameters.tau, min_sigma_m=parameters.min_sigma_m)
 
 

@@ -96,8 +96,18 @@ _ROWS = (
         learn_permeable_surface,
     ),
     Model("voxel", "one Gaussian per voxel; fast, for sites of any size", VoxelParameters, learn_voxel),
-    Model("topdown", "Gaussians by recursive K-means; best for vegetation", TopdownParameters, learn_topdown),
-    Model("hybrid", "triangles for surfaces, Gaussians for vegetation; a good default", HybridParameters, learn_hybrid),
+    Model(
+        "topdown",
+        "Gaussians by recursive K-means; for vegetation, and for sensors that stand",
+        TopdownParameters,
+        learn_topdown,
+    ),
+    Model(
+        "hybrid",
+        "triangles for surfaces, Gaussians for vegetation; the default, quick",
+        HybridParameters,
+        learn_hybrid,
+    ),
     Model(
         "terrain",
         "the ground as a height field, Gaussians for what stands on it; for open country and composed scenes",
@@ -107,7 +117,7 @@ _ROWS = (
     Model("bottomup", "Gaussians grown from small ones; compact", BottomupParameters, learn_bottomup),
     Model(
         "refined",
-        "Gaussians fitted to the beams themselves, validated on held-out sweeps; most faithful, slower to learn",
+        "Gaussians fitted to the beams themselves, for views that were not seen; the best forecasts, takes minutes",
         RefinedParameters,
         learn_refined,
     ),

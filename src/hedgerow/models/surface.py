@@ -28,6 +28,7 @@ from hedgerow.base.parameters import Positive, Share
 from hedgerow.base.progress import Progress, counted, of_beams, one
 from hedgerow.errors import InputError
 from hedgerow.models.steps import thinning
+from hedgerow.models.steps.kept import another_model, require_kept, wide_enough_m
 from hedgerow.models.steps.log_chunks import LearningTask, LogChunks
 from hedgerow.models.steps.normals import fit_normals
 from hedgerow.models.steps.permeability import CountParameters, count_passes, count_permeability, drop_passed
@@ -36,6 +37,8 @@ from hedgerow.world.elements import Triangles
 from hedgerow.world.labels import LabelCounts
 from hedgerow.world.simplified import simplify_triangles
 
+_NEIGHBOURS = 8
+"""A kernel that holds so many returns around most of them makes a surface without many holes."""
 PointFilter = Callable[[NDArray[np.float64]], NDArray[np.bool_]]
 """From (M, 3) points, map frame, to the mask of those to use."""
 
@@ -119,18 +122,45 @@ class SolidSurfaceParameters(SurfaceParameters):
 
 def learn_surface(task: LearningTask, parameters: SolidSurfaceParameters) -> tuple[Triangles]:
     """Learn solid triangles, without those that most beams passed."""
+
+    def advice() -> str:
+        return kernel_advice(task, parameters)
+
     triangles = fit_surface(task.chunks, parameters, progress=task.start("fitting the surface"))
     if parameters.max_passed < 1:
-        counts = count_passes(task, (triangles,), parameters.window_m)
+        counts = count_passes(task, (triangles,), parameters.window_m, advice=advice)
         priors = {"prior_hits": parameters.prior_hits, "prior_passes": parameters.prior_passes}
         triangles = drop_passed(triangles, counts, parameters.max_passed, **priors)
+    if len(triangles) == 0:
+        require_kept(0, task.summary.n_returns, advice)
     return (with_noise(task, triangles, parameters),)
 
 
 def learn_permeable_surface(task: LearningTask, parameters: SurfaceParameters) -> tuple[Triangles, ...]:
     """Learn permeable triangles."""
     triangles = fit_surface(task.chunks, parameters, progress=task.start("fitting the surface"))
-    return count_permeability(task, (with_noise(task, triangles, parameters),), parameters)
+    tables = (with_noise(task, triangles, parameters),)
+    return count_permeability(task, tables, parameters, advice=lambda: kernel_advice(task, parameters))
+
+
+def kernel_advice(task: LearningTask, parameters: SurfaceParameters) -> str:
+    """Say which kernel suits the spacing of the points, if a larger one would help; else which model."""
+    kernel_m = better_kernel_m(task, parameters)
+    if kernel_m is None:
+        return another_model()
+    larger = f"kernel_m={kernel_m:g} and node_m={node_of(parameters, kernel_m):g}"
+    return f"take {larger}, or the model topdown, which keeps all of them"
+
+
+def better_kernel_m(task: LearningTask, parameters: SurfaceParameters) -> float | None:
+    """Return the kernel_m that suits the spacing of the points; None if that is no larger than it is."""
+    kernel_m = wide_enough_m(task.chunks, _NEIGHBOURS)
+    return None if kernel_m is None or kernel_m <= parameters.kernel_m else kernel_m
+
+
+def node_of(parameters: SurfaceParameters, kernel_m: float) -> float:
+    """Return the node_m that has the same proportion to another kernel_m."""
+    return round(parameters.node_m / parameters.kernel_m * kernel_m, 1)
 
 
 def with_noise(task: LearningTask, triangles: Triangles, parameters: SurfaceParameters) -> Triangles:

@@ -22,11 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BeforeValidator
 
-from hedgerow.base.parameters import NotNegative, Positive
+from hedgerow.base.parameters import NotNegative, Positive, Share
 from hedgerow.base.progress import Progress, counted
+from hedgerow.errors import InputError
 from hedgerow.log import Log
 from hedgerow.models.hybrid import read_if_file
 from hedgerow.models.steps.classifier import ClassifierParameters, learn_volume_map
+from hedgerow.models.steps.credit import DEFAULT_CREDIT, Credit, CreditRounds, share_returns
+from hedgerow.models.steps.kept import another_model
 from hedgerow.models.steps.log_chunks import LearningTask
 from hedgerow.models.steps.moments import Moments, VoxelStatistics, point_records
 from hedgerow.models.steps.permeability import Counts, Tables, Unhit, count_passes, with_permeability
@@ -69,6 +72,14 @@ class TerrainParameters(NoiseParameters):
     """Hits added to the count of every Gaussian; Tallavajhula 2018: 0."""
     gaussian_prior_passes: NotNegative = 0.0
     """Passes added to the count of every Gaussian; Tallavajhula 2018: 1."""
+    credit: Credit = DEFAULT_CREDIT
+    """What a return within several ellipsoids is credited to: these elements in shares, or each of them (all), as in
+    Tallavajhula 2018."""
+    credit_rounds: CreditRounds = 4
+    """How often returns are shared out anew. Without effect where credit is all."""
+    credit_flat: Share = 0.5
+    """Gaussians whose smallest standard deviation is less than this share of the next keep what was counted. Without
+    effect where credit is all."""
     keep_unhit: Unhit = "unmet"
     """Which triangles stay though no beam hit them, by the counts without priors: none, unmet (no beam passed them
     either) or all. Gaussians without a hit never stay."""
@@ -94,7 +105,10 @@ def _fit(task: LearningTask, parameters: TerrainParameters, is_volume: IsVolume 
     for log in counted(task.chunks(), task.start("fitting the ground")):
         points_m = log.points()
         grid.add(points_m if is_volume is None else points_m[~is_volume(points_m)])
-    return fit_ground_of(grid, parameters.ground)
+    try:
+        return fit_ground_of(grid, parameters.ground)
+    except InputError as error:
+        raise InputError(error.field, f"{error.said}; {another_model()}") from error
 
 
 def _stands_out(ground: Ground, points_m: NDArray[np.float64], clearance_m: float) -> NDArray[np.bool_]:
@@ -181,4 +195,13 @@ def _count(task: LearningTask, tables: Tables, parameters: TerrainParameters) ->
             prior_passes=parameters.triangle_prior_passes if is_ground else parameters.gaussian_prior_passes,
             keep_unhit=parameters.keep_unhit,
         )
-    return done
+    if parameters.credit == "all":
+        return done
+    return share_returns(
+        task,
+        done,
+        rounds=parameters.credit_rounds,
+        flat=parameters.credit_flat,
+        prior_hits=parameters.gaussian_prior_hits,
+        prior_passes=parameters.gaussian_prior_passes,
+    )

@@ -31,9 +31,9 @@ from hedgerow import _core
 from hedgerow.base.parameters import Positive, StrictParameters
 from hedgerow.base.progress import Progress
 from hedgerow.errors import FileError, InputError
+from hedgerow.models.steps.credit import CreditParameters, learn_permeability
 from hedgerow.models.steps.log_chunks import LearningTask, LogChunks
 from hedgerow.models.steps.moments import POINT, Moments, point_records, require_points, require_same_map
-from hedgerow.models.steps.permeability import CountParameters, count_permeability
 from hedgerow.parallel.engine import Engine, Shared, current_engine
 from hedgerow.parallel.log_parts import LogInParts, LogPart, map_log
 from hedgerow.parallel.results import digest_of
@@ -44,7 +44,7 @@ _HELD_PARTS = 4
 _CELLS = 1 << 32  # roots of cells are numbered from here, those of the cuts between cells from 1, a whole cloud is 0
 
 
-class TopdownParameters(StrictParameters, CountParameters):
+class TopdownParameters(StrictParameters, CreditParameters):
     """Parameters of the top-down model."""
 
     clusters: Annotated[int, Field(ge=2, le=64)] = 10
@@ -81,7 +81,7 @@ class TopdownParameters(StrictParameters, CountParameters):
 def learn_topdown(task: LearningTask, parameters: TopdownParameters) -> tuple[Gaussians, ...]:
     """Learn permeable Gaussians of recursive clusters."""
     gaussians = fit_clusters(task.chunks, parameters, progress=task.start("clustering"))
-    return count_permeability(task, (gaussians,), parameters)
+    return learn_permeability(task, (gaussians,), parameters)
 
 
 def fit_clusters(

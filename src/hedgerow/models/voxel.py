@@ -8,21 +8,22 @@ It is read once more to count permeability.
 Equations: docs/models.md §7.
 """
 
-from typing import Annotated
+from typing import Annotated, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from hedgerow.base.parameters import Positive, StrictParameters
 from hedgerow.base.progress import Progress
+from hedgerow.errors import InputError
+from hedgerow.models.steps.credit import CreditParameters, learn_permeability
 from hedgerow.models.steps.log_chunks import LearningTask, LogChunks
 from hedgerow.models.steps.moments import sum_voxels
-from hedgerow.models.steps.permeability import CountParameters, count_permeability
 from hedgerow.world.elements import Gaussians
 
 
-class VoxelParameters(StrictParameters, CountParameters):
+class VoxelParameters(StrictParameters, CreditParameters):
     """Parameters of the voxel model."""
 
     side_m: Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)] = 0.3
@@ -35,14 +36,22 @@ class VoxelParameters(StrictParameters, CountParameters):
     """Minimum standard deviation of an element along any axis; keeps flat elements valid."""
     through_voxel: bool = False
     """Whether only beams whose line crosses the voxel too are counted, as in Deschaud 2012; else all that meet the
-    ellipsoid are, which may reach out of its voxel."""
+    ellipsoid are, which may reach out of its voxel. Only with credit all."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.through_voxel and self.credit != "all":
+            raise InputError(
+                "through_voxel", "is a rule of counting; returns that are shared out know no voxels, take credit=all"
+            )
+        return self
 
 
 def learn_voxel(task: LearningTask, parameters: VoxelParameters) -> tuple[Gaussians, ...]:
     """Learn a permeable Gaussian per voxel."""
     gaussians = fit_voxels(task.chunks, parameters, progress=task.start("summing up voxels"))
     boxes_m = voxels_of(gaussians, parameters.side_m) if parameters.through_voxel else None
-    return count_permeability(task, (gaussians,), parameters, boxes_m=boxes_m)
+    return learn_permeability(task, (gaussians,), parameters, boxes_m=boxes_m)
 
 
 def voxels_of(gaussians: Gaussians, side_m: float) -> NDArray[np.float64]:

@@ -23,6 +23,7 @@ from hedgerow import _core
 from hedgerow.base.progress import Progress
 from hedgerow.errors import InputError, warn
 from hedgerow.log import Log
+from hedgerow.models.steps.kept import FEW, side_advice
 from hedgerow.models.steps.log_chunks import LogChunks
 from hedgerow.parallel.log_parts import LogPart, map_log
 from hedgerow.world.elements import Gaussians
@@ -191,8 +192,6 @@ _TABLE = (
     *("label_row", "label", "label_count"),
 )
 """Columns of `_core.VoxelTable`."""
-_FEW = 0.5
-"""A world with fewer of its returns than this share is not what was asked for."""
 _PER_PART = np.array([1.0, 2.0**-32])
 """What the whole part of a sum of intensities is worth, and a step of the rest."""
 
@@ -291,15 +290,19 @@ class VoxelStatistics:
             raise InputError(
                 "min_points",
                 f"none of {len(self)} voxels of {self.side_m:g} m has {min_points} points, the fullest has "
-                f"{self.moments().count.max()}; take more sweeps, larger voxels or a smaller min_points",
+                f"{self.moments().count.max()}; {self._advice(min_points)}",
             )
         kept = int(moments.count.sum()) / self.n_points
-        if kept < _FEW:
+        if kept < FEW:
             warn(
                 f"min_points: only {kept:.1%} of {self.n_points:,} returns lie in voxels of {self.side_m:g} m with "
-                f"{min_points} or more, and the rest is left out; take larger voxels (side_m) or a smaller min_points"
+                f"{min_points} or more, and the rest is left out; {self._advice(min_points)}"
             )
         return moments.gaussians(tau=tau, min_sigma_m=min_sigma_m)
+
+    def _advice(self, min_points: int) -> str:
+        every = self.moments()
+        return side_advice(every.mean_m, every.count, self.side_m, min_points)
 
     def __getstate__(self) -> dict[str, Any]:
         """Give plain values and arrays."""

@@ -8,6 +8,7 @@ may lie between the beams, or behind what stopped them all; `keep_unhit` says wh
 Equations: docs/models.md §6.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal, Self, TypeVar
 
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from hedgerow.base.parameters import NotNegative, Parameters, Positive
 from hedgerow.base.progress import Progress
 from hedgerow.errors import InputError
+from hedgerow.models.steps.kept import another_model, require_kept
 from hedgerow.models.steps.log_chunks import LearningTask, LogChunks
 from hedgerow.models.steps.touched_rows import TouchedRows
 from hedgerow.parallel.engine import Shared
@@ -51,9 +53,14 @@ def count_permeability(
     parameters: CountParameters,
     *,
     boxes_m: NDArray[np.float64] | None = None,
+    advice: Callable[[], str] = another_model,
 ) -> tuple[Table, ...]:
-    """Return the tables with permeabilities counted over the log, without the elements that `keep_unhit` drops."""
-    counts = count_passes(task, tables, parameters.window_m, boxes_m=boxes_m)
+    """Return the tables with permeabilities counted over the log, without the elements that `keep_unhit` drops.
+
+    Raises:
+        InputError: no return lies on an element; the advice says what to do.
+    """
+    counts = count_passes(task, tables, parameters.window_m, boxes_m=boxes_m, advice=advice)
     return with_permeability(
         tables,
         counts,
@@ -64,10 +71,19 @@ def count_permeability(
 
 
 def count_passes(
-    task: LearningTask, tables: Tables, window_m: float, *, boxes_m: NDArray[np.float64] | None = None
+    task: LearningTask,
+    tables: Tables,
+    window_m: float,
+    *,
+    boxes_m: NDArray[np.float64] | None = None,
+    advice: Callable[[], str] = another_model,
 ) -> "Counts":
-    """Count how often each element was hit and passed in the log, as a stage of learning."""
-    return count(
+    """Count how often each element was hit and passed in the log, as a stage of learning.
+
+    Raises:
+        InputError: no return lies on an element; the advice says what to do. If few do, it is said as a warning.
+    """
+    counts = count(
         task.chunks,
         tables,
         max_range_m=task.summary.max_range_m,
@@ -75,6 +91,11 @@ def count_passes(
         boxes_m=boxes_m,
         progress=task.start("counting hits and passes"),
     )
+    n_hits = int(counts.hits.sum())
+    # Gaussians come from the returns themselves: which are left out, their models know.
+    if n_hits == 0 or any(isinstance(table, Triangles) for table in tables):
+        require_kept(n_hits, task.summary.n_returns, advice)
+    return counts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
