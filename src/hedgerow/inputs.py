@@ -227,18 +227,25 @@ def open_simulated(
     return open_place(given, verb).open(sensor, progress=progress).world
 
 
-def describe(given: str | Path) -> list[tuple[str, str]]:
+def describe(given: str | Path, options: Mapping[str, Any] | None = None) -> list[tuple[str, str]]:
     """Describe a log, world, scene, sensor or trajectory in labelled lines: the content of `hedgerow info`.
 
+    Args:
+        given: a path or a name.
+        options: for reading a log that does not say all itself, as in `hr.open_log`.
+
     Raises:
-        FileError, InputError: missing, damaged, or of no known kind.
+        FileError, InputError: missing, damaged, or of no known kind; or options for what is no log.
     """
     from hedgerow.io.describe import describe as describe_file
     from hedgerow.scenes.site import open_scene
     from hedgerow.sensor.describe import details
     from hedgerow.world.store.files import describe_world
 
-    match kind_of(given):
+    kind = kind_of(given)
+    if options and kind != "log":
+        raise InputError(", ".join(options), f"only for logs, and {given} is a {kind}")
+    match kind:
         case "learned world":
             return list(describe_world(given).items())
         case "scene":
@@ -246,7 +253,7 @@ def describe(given: str | Path) -> list[tuple[str, str]]:
         case "sensor":
             return details(open_sensor(given))
         case "log" | "trajectory":
-            return list(describe_file(given).items())
+            return list(describe_file(given, **(options or {})).items())
 
 
 def _is_there(path: Path) -> bool:

@@ -144,7 +144,9 @@ def test_only_what_can_be_written_is_offered_for_writing(tmp_path, log_maker):
         with pytest.raises(FileError, match=rf"cannot be written; use {listed}"):
             write_log(log_maker(), tmp_path / name)
     (tmp_path / "x.xyz").write_text("")
-    with pytest.raises(FileError, match=r"known are \.bag, \.db3, .*\.pcap, .*, and folders: kitti-raw, kitti, pcd-fo"):
+    with pytest.raises(
+        FileError, match=r"known are \.bag, .*\.pcap, .*, and folders: kitti-360, kitti-raw, kitti, pcd-fo"
+    ):
         open_log(tmp_path / "x.xyz")
 
 

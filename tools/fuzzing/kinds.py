@@ -162,6 +162,7 @@ KINDS = (
     _log("parquet", "io/parquet", seeds.written("x.parquet"), 2),
     _log("log", "io/parquet", seeds.written("x.log")),
     _log("kitti-raw", "io/kitti", seeds.kitti_raw),
+    _log("kitti-360", "io/kitti360", seeds.kitti_360),
     _log("kitti", "io/kitti", seeds.kitti),
     _log("kitti-own", "io/kitti", seeds.written("seq", "kitti")),
     _log("pcd-folder", "io/points", seeds.written("seq", "pcd-folder")),

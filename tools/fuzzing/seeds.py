@@ -18,7 +18,8 @@ for _folder in ("io", "world", "core", ""):  # the makers of the tests are no pa
     sys.path.append(str(_TESTS / _folder))
 
 from bag_maker import START_NS, Maker, points_at  # noqa: E402
-from kitti_maker import make_raw, make_sequence  # noqa: E402
+from kitti360_maker import write_drive  # noqa: E402
+from kitti_maker import make_raw, make_sequence, points  # noqa: E402
 from packet_maker import (  # noqa: E402
     HDL_64E,
     VLS_128,
@@ -78,6 +79,12 @@ def written(name: str, format: str | None = None):
 def kitti_raw(folder: Path) -> Path:
     """A raw drive."""
     return make_raw(folder, n_sweeps=2)
+
+
+def kitti_360(folder: Path) -> Path:
+    """A drive of KITTI-360, and what stands beside it."""
+    poses = {k: hr.Pose.from_xyz_rpy((0.5 * k, 0, 1)) for k in range(2)}
+    return write_drive(folder, {k: points(k) for k in poses}, poses)
 
 
 def kitti(folder: Path) -> Path:

@@ -26,11 +26,12 @@ _SWEEPS_LOOKED_AT = 5
 _LONGEST_METADATA = 4000
 
 
-def describe(path: str | Path) -> dict[str, str]:
+def describe(path: str | Path, **options: Any) -> dict[str, str]:
     """Describe a log or a trajectory.
 
     Args:
         path: a file or folder.
+        options: of a log that does not say all itself, as in `open_log`; a trajectory takes none.
 
     Returns:
         Label and text of each line, in the order to show them.
@@ -43,7 +44,7 @@ def describe(path: str | Path) -> dict[str, str]:
         raise FileError(f"{path}: no such file or folder")
     suffix = path.suffix.lower()
     if path.is_dir() or suffix in suffixes():
-        return _describe_log(path)
+        return _describe_log(path, options)
     if suffix in TRAJECTORY_FORMATS:
         return _describe_trajectory(path)
     known = ", ".join(name for name in [*suffixes(), *TRAJECTORY_FORMATS] if name)
@@ -90,9 +91,10 @@ class _Totals:
         self.far_m = max(self.far_m, float(range_m.max(where=finite, initial=0)))
 
 
-def _describe_log(path: Path) -> dict[str, str]:
-    # Packets come without poses, which nothing here depends on.
-    file = open_log(path, static=True) if format_of(path, reading=True).name == "pcap" else open_log(path)
+def _describe_log(path: Path, options: dict[str, Any]) -> dict[str, str]:
+    if format_of(path, reading=True).name == "pcap" and "trajectory" not in options:
+        options = {"static": True} | options  # packets come without poses, which nothing here depends on
+    file = open_log(path, **options)
     totals, looked, sweeps = _count_returns(file)
     metadata = dict(file.metadata)
     summary = recovery_text(metadata)

@@ -76,6 +76,13 @@ FORMATS = (
         magic=(b"PAR1",),
     ),
     Format(
+        "kitti-360",
+        "KITTI-360 drive folder (data_3d_raw/..._sync): velodyne_points; calibration and data_poses two folders up",
+        reader="hedgerow.io.kitti360:open_log",
+        markers=("../../calibration/calib_cam_to_velo.txt",),  # its drives look like those of KITTI raw
+        options=(*_PLACING, *_CLOUDS, "rate_hz"),
+    ),
+    Format(
         "kitti-raw",
         "KITTI raw drive folder (..._sync): velodyne_points, oxts, calibration beside it",
         reader="hedgerow.io.kitti:open_raw",

@@ -59,7 +59,7 @@ def open_log(path: str | Path, options: ReadOptions) -> SweepSource:
         FileError: a file is missing or damaged.
     """
     path = Path(path)
-    files = _numbered_files(path / "velodyne", ".bin")
+    files = numbered_files(path / "velodyne", ".bin")
     sidecar = Sidecar.read(path)
     labels = path / "labels" if (path / "labels").is_dir() else None
 
@@ -128,7 +128,7 @@ def _sequence_poses(path: Path, stamps: dict[int, int]) -> Trajectory:
     place = next((each for each in places if each.exists()), None)
     if place is None:
         raise FileError(f"{places[0]}: no such file; give a trajectory, or put the poses of the sequence there")
-    t_cam_velo = _read_calibration(path / "calib.txt", "Tr")
+    t_cam_velo = read_calibration(path / "calib.txt", "Tr")
     rows = read_rows(place, 12, "a 3 x 4 matrix, row by row")
     with rows.naming_lines():
         position_m, quaternion = poses_from_matrices("matrix", rows.numbers(0, 12).reshape(-1, 3, 4))
@@ -147,7 +147,7 @@ def open_raw(path: str | Path, options: ReadOptions) -> CloudSource:
         FileError: a file is missing or damaged.
     """
     path = Path(path)
-    files = _numbered_files(path / "velodyne_points" / "data", ".bin")
+    files = numbered_files(path / "velodyne_points" / "data", ".bin")
     sweeps = _raw_sweeps(path, list(files))
     trajectory = options.sensor_trajectory()
     origin_m = np.array(options.map_origin_m or [0.0, 0.0, 0.0], np.float64)
@@ -168,13 +168,11 @@ def open_raw(path: str | Path, options: ReadOptions) -> CloudSource:
 
 def _raw_sweeps(path: Path, numbers: list[int]) -> list[SweepTimes]:
     folder = path / "velodyne_points"
-    stamps = {
-        name: _read_dates(folder / f"{name}.txt") for name in ("timestamps_start", "timestamps", "timestamps_end")
-    }
+    stamps = {name: read_dates(folder / f"{name}.txt") for name in ("timestamps_start", "timestamps", "timestamps_end")}
     for name, each in stamps.items():
         if numbers[-1] >= len(each):
             raise FileError(f"{folder / name}.txt: has {len(each)} lines but there is a sweep {numbers[-1]}")
-        _require_rising(folder / f"{name}.txt", numbers, each[numbers])
+        require_rising(folder / f"{name}.txt", numbers, each[numbers])
     sweeps: list[SweepTimes] = []
     for number in numbers:
         start, middle, end = (int(each[number]) for each in stamps.values())
@@ -187,12 +185,12 @@ def _raw_sweeps(path: Path, numbers: list[int]) -> list[SweepTimes]:
 def _oxts_trajectory(path: Path, sweeps: list[int]) -> tuple[Trajectory, NDArray[np.float64]]:
     """Return T_mercator_velodyne and the first position; warn if one of the sweeps has no packet of its own."""
     folder = path / "oxts"
-    packets = _numbered_files(folder / "data", ".txt")
-    stamps = _read_dates(folder / "timestamps.txt")
+    packets = numbered_files(folder / "data", ".txt")
+    stamps = read_dates(folder / "timestamps.txt")
     numbers = list(packets)
     if numbers[-1] >= len(stamps):
         raise FileError(f"{folder / 'timestamps.txt'}: has {len(stamps)} lines but there is a packet {numbers[-1]}")
-    _require_rising(folder / "timestamps.txt", numbers, stamps[numbers])
+    require_rising(folder / "timestamps.txt", numbers, stamps[numbers])
     between = [each for each in sweeps if each not in packets and numbers[0] < each < numbers[-1]]
     if between:
         warn(
@@ -201,7 +199,7 @@ def _oxts_trajectory(path: Path, sweeps: list[int]) -> tuple[Trajectory, NDArray
         )
     values = [_read_oxts(packet) for packet in packets.values()]
     poses = [_mercator_pose(each, float(values[0][0])) for each in values]
-    t_imu_velo = _read_calibration(_imu_calibration(path), "R", "T").inverse()
+    t_imu_velo = read_calibration(_imu_calibration(path), "R", "T").inverse()
     trajectory = Trajectory.from_poses(stamps[numbers], poses) @ t_imu_velo
     return trajectory, trajectory.position_m[0]
 
@@ -236,7 +234,7 @@ def _reading(options: ReadOptions, name: str, *, deskewed: bool) -> CloudReading
     )
 
 
-def _numbered_files(folder: Path, suffix: str) -> dict[int, Path]:
+def numbered_files(folder: Path, suffix: str) -> dict[int, Path]:
     """Return the files of a folder that have this suffix by their number, ascending.
 
     Raises:
@@ -290,7 +288,7 @@ def _read_labels(path: Path, n_points: int) -> NDArray[np.uint16]:
 
 
 @np.errstate(over="ignore", invalid="ignore")  # huge numbers are no rotation, and that is said
-def _read_calibration(path: Path, *names: str) -> Pose:
+def read_calibration(path: Path, *names: str) -> Pose:
     """Read a transform: `R` (9 numbers) and `T` (3), or one name with the 12 of a 3 x 4 matrix.
 
     Raises:
@@ -309,7 +307,7 @@ def _read_calibration(path: Path, *names: str) -> Pose:
         raise FileError(f"{path}: '{names[0]}:' is no transform ({error})") from None
 
 
-def _read_dates(path: Path) -> NDArray[np.int64]:
+def read_dates(path: Path) -> NDArray[np.int64]:
     """Read lines of date and time, `2011-09-26 13:04:32.349659964`, as (K,) nanoseconds since 1970.
 
     Raises:
@@ -329,7 +327,7 @@ def _read_dates(path: Path) -> NDArray[np.int64]:
     return np.array(stamps, np.int64)
 
 
-def _require_rising(path: Path, numbers: list[int], stamps: NDArray[np.int64]) -> None:
+def require_rising(path: Path, numbers: list[int], stamps: NDArray[np.int64]) -> None:
     """Raise FileError unless the stamps of sweeps `numbers` rise."""
     stuck = np.flatnonzero(np.diff(stamps) <= 0)
     if len(stuck):

@@ -98,6 +98,11 @@ class LasFile(SweepSource):
         self._sweeps: NDArray[np.int32] | None = None
 
     @property
+    def has_sweeps(self) -> bool:
+        """Whether sweeps are those of the sensor; in files of others they are cut anywhere."""
+        return bool(self._own)
+
+    @property
     def sweeps(self) -> NDArray[np.int32]:
         """Sweep numbers that occur, ascending; the file is read through to find out, if Hedgerow wrote it."""
         if self._sweeps is None:
