@@ -11,7 +11,7 @@ from hedgerow.report.plots import busiest_window
 from hedgerow.reproduce import mobile, voxel_size
 from hedgerow.reproduce.beam_histograms import draw_target
 from hedgerow.reproduce.static_targets import PAPER, TARGETS, compare_target, distances
-from hedgerow.reproduce.tables import PaperTable, order_table
+from hedgerow.reproduce.tables import PaperTable, is_near_reality, order_table
 from hedgerow.scenes.site import load_site
 
 BY_NAME = {target.name: target for target in TARGETS}
@@ -88,6 +88,30 @@ def test_the_best_of_a_row_is_marked():
     assert table.lines() == [("m", "paper", "**1.0**", "2.0"), ("", "ours", "5.0", "**4.0**")]
     assert "| m | paper | **1.0** | 2.0 |" in table.to_markdown()
     assert table.to_text()[1][1] == ["", "ours", "5.0", "4.0*"]
+
+
+def test_hits_and_distances_of_a_paper_table_are_to_be_near_the_scene_again():
+    rows = (
+        ("Hits found [%]", {"A": 99.0, "B": 90.0}, {"A": 99.0, "B": 94.0, "Scene again": 95.0}),
+        ("Sweep to sweep [cm]", {}, {"A": 2.0, "B": 4.0, "Scene again": 3.5}),
+        ("Beam error, mean [cm]", {}, {"A": 2.0, "B": 4.0}),
+        ("-log L", {"A": 1.0, "B": 2.0}, {"A": 1.0, "B": 2.0, "Scene again": 1.9}),
+    )
+    table = PaperTable("t", ("A", "B", "Scene again"), rows, digits=0, aside=("Scene again",))
+    assert [line[2:] for line in table.lines()] == [
+        ("99", "90", "-"),  # the paper has no reality again: no best
+        ("99", "**94**", "95"),
+        ("2", "**4**", "4"),
+        ("2", "4", "-"),
+        ("**1**", "2", "-"),
+        ("**1**", "2", "2"),
+    ]
+
+
+def test_rows_that_are_to_be_near_reality_are_known_by_their_labels():
+    near = ("Hits found [%]", "Misses found [%]", "Sweep to sweep, worse way [cm]", "Cloud to cloud [cm]")
+    assert all(is_near_reality(row) for row in near)
+    assert not any(is_near_reality(row) for row in ("-log L", "CRPS [cm]", "Parameters", "mu", "Leaves"))
 
 
 def test_orders_stand_best_first_beside_the_papers():

@@ -1,18 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials of worlds in small: seven worlds beside the scene itself, other sensors, other paths, other sizes.
+"""Trials of worlds in small: seven worlds beside the scene itself, other sensors, other sizes.
 
 A patch of bushes and a wall take the place of the trail, one pulse in seven of a VLP-16 that of the HDL-64E.
 """
 
-from typing import Any
-
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
 
 from hedgerow.log import Log
-from hedgerow.metrics import Comparison, compare
-from hedgerow.reproduce import budget, mobile, off_path, pose_errors, sensor_transfer
+from hedgerow.metrics import compare
+from hedgerow.reproduce import budget, mobile, pose_errors, sensor_transfer
 from hedgerow.reproduce.mobile import SCENE_AGAIN
 from hedgerow.reproduce.recording import SceneDrive
 from hedgerow.reproduce.tables import PaperTable, markdown_table
@@ -83,18 +80,12 @@ def test_wider_pulses_meet_more(drive):
     assert returned[0] + 0.005 < returned[1]
 
 
-def test_a_shifted_drive_runs_to_the_left_at_the_same_height(drive):
-    log, shifted = (off_path.record_shifted(drive, offset_m, 1, 1) for offset_m in (0.0, 2.0))
-    apart_m = shifted.beams.origin_m - log.beams.origin_m
-    assert_allclose(apart_m, np.broadcast_to([0.0, 2.0, 0.0], apart_m.shape), atol=1e-6)  # it drives along x
-
-
 def test_seven_worlds_stand_beside_the_paper_and_the_scene_itself(opened, tmp_path):
     outcome = mobile.run(tmp_path, 2, say=silent)
     rates, distances, sizes = outcome.tables
     assert rates.columns == (*mobile.PAPER_MODELS, "Refined", SCENE_AGAIN)
     paper, ours = distances.lines()[:2]
-    assert paper[-2:] == ("-", "-") and "**16.07**" in paper
+    assert paper[-2:] == ("-", "-") and "16.07" in paper  # unmarked: the paper has no scene again
     assert float(ours[-2].strip("*")) > 0 and float(ours[-1]) > 0
     likelihood = distances.lines()[-1]
     assert likelihood[-1] == "-" and likelihood[-2] != "-"
@@ -114,33 +105,6 @@ def test_other_sensors_are_compared_with_brought_and_own_worlds(opened, tmp_path
         assert parts[f"{sensor}, all beams"] != parts[f"{sensor}, beams from -24.8 to 2.1 degrees"]
     widths = ["refined, usual width", "refined, own", "Scene, usual width", SCENE_AGAIN]
     assert names["HDL-64E, rays"] == names["HDL-64E, four times as wide"] == widths
-
-
-def test_curves_beside_the_path_cover_all_worlds_and_both_sides(opened, tmp_path):
-    said: list[str] = []
-    outcome = off_path.run(tmp_path, 4, say=said.append)
-    tables = [table.splitlines() for table in outcome.text.split("\n\n")]
-    assert [table[0].split(" | ")[0] for table in tables] == [f"| {label}" for _, label, _ in off_path.PANELS]
-    likelihood, cloud = tables[:2]
-    assert len(likelihood) == 2 + 7 and len(cloud) == 2 + 8  # the scene itself has no likelihood
-    assert cloud[-1].endswith("| - | - | - | - |")  # and is not learned
-    places = [line.split(" m")[0] for line in said if " m beside: " in line]
-    assert places == ["+0.5", "-0.5", "+1", "-1", "+2", "-2", "+4", "-4"]
-    assert outcome.pictures[0].read_bytes()[:4] == b"\x89PNG"
-
-
-def test_what_distance_costs_is_told_by_worlds_learned_there():
-    def found(here: float, there: float) -> Comparison:
-        scores: Any = {
-            "Refined": {"nll_binned": here},
-            "Refined, there": {"nll_binned": there},
-        }  # all that is asked for
-        return Comparison(scores)
-
-    by_offset = {0.5: (found(6.0, 5.9), found(6.2, 5.9)), 4.0: (found(6.4, 6.1), found(6.2, 6.0))}
-    assert off_path.scores(by_offset, "Refined", "nll_binned") == pytest.approx([6.1, 6.3])
-    assert off_path.costs(by_offset, "Refined", "nll_binned") == pytest.approx([0.2, 0.25])
-    assert off_path.costs(by_offset, "Voxel", "nll_binned") == []
 
 
 def test_budgets_are_kept_and_drawn_beside_the_six(opened, tmp_path):

@@ -46,12 +46,30 @@ class Experiment:
     """Further arguments of its `run`, by name."""
     needs_data: bool = False
     """Whether it reads recordings that are not shipped; its `run` takes their folder as `data`."""
+    choices: tuple[str, ...] = ()
+    """Arguments of its `run` that the user may set, by name: texts."""
 
-    def run(self, folder: Path, size: int | None, seed: int, say: Print, data: Path | None = None) -> Outcome:
-        """Repeat the experiment."""
+    def run(
+        self,
+        folder: Path,
+        size: int | None,
+        seed: int,
+        say: Print,
+        data: Path | None = None,
+        chosen: Mapping[str, str] | None = None,
+    ) -> Outcome:
+        """Repeat the experiment.
+
+        Raises:
+            InputError: something is chosen that this experiment has no choice of.
+        """
+        for name in chosen or {}:
+            if name not in self.choices:
+                able = ", ".join(each for each, row in EXPERIMENTS.items() if name in row.choices)
+                raise InputError(f"--{name}", f"this experiment has no such choice; these have: {able}")
         module = import_module(f"hedgerow.reproduce.{self.module}")
         given = {"data": data} if self.needs_data else {}
-        return module.run(folder, size, seed, say, **dict(self.options), **given)
+        return module.run(folder, size, seed, say, **dict(self.options), **given, **(chosen or {}))
 
 
 EXPERIMENTS: Mapping[str, Experiment] = {
@@ -73,7 +91,23 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     "sensor-transfer": Experiment(
         "sensor_transfer", "worlds learned with an HDL-64E, compared with what an HDL-32E and a VLP-16 measure"
     ),
-    "off-path": Experiment("off_path", "worlds compared 0.5 to 4 m beside the path that they were learned from"),
+    "extrapolated-views": Experiment(
+        "extrapolated_views",
+        "worlds learned on the lane, judged 0 to 3 m beside it, on trail and street; --models, --sensor",
+        choices=("models", "sensor"),
+    ),
+    "kitti360-nvs": Experiment(
+        "novel_views.kitti360",
+        "LiDAR4D 2024: novel views of KITTI-360 by its protocol, beside its figures; needs DATA; --models, --mask",
+        needs_data=True,
+        choices=("models", "mask"),
+    ),
+    "novel-views": Experiment(
+        "novel_views.true_beams",
+        "the same scores on the true beams of other drives, and images per second; needs --data; --models",
+        needs_data=True,
+        choices=("models",),
+    ),
     "budget": Experiment("budget", "likelihood and distance by the number of elements of refined worlds"),
     "coarser": Experiment(
         "coarser", "Tallavajhula 2018 §5.2.2: a knob for fidelity; error against speed with ever fewer elements"
