@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convert re-packed public recordings (folders with a load.py) into Parquet logs, for docs/fidelity.md.
+"""Convert re-packed public recordings (folders with a load.py) into Parquet logs, for docs/results/recordings.md.
 
     python tools/real_logs.py FOLDER OUT.parquet [--sweeps FIRST:LAST[:STEP]] [--min-range M] [--max-range M]
 

@@ -7,7 +7,7 @@ DATA holds a folder per dataset, with the load.py that tools/real_logs.py descri
 drive 0029 are picked by boxes. A surface world is learned from three sweeps of four: plants as smooth as a coarse
 model of them. It is fired at with the beams of the fourth. What it scatters less than the real ranges is what the
 response has to add; the response is then given exactly that. For the two returns of Figs. 8 and 9, a sweep of an
-Ouster in a tree-lined square stands beside one of the scene trail. docs/fidelity.md has the table and the pictures.
+Ouster in a tree-lined square stands beside one of the scene trail. docs/results/papers.md has table and pictures.
 """
 
 import argparse

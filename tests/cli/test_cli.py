@@ -97,6 +97,21 @@ def test_info_refuses_what_is_not_there_empty_truncated_or_of_another_kind(tmp_p
     assert_refused(run("info", tmp_path / "nan.tum"), "nan.tum", "2")
 
 
+def test_info_takes_what_it_asks_for(tmp_path, log_file):
+    laspy = pytest.importorskip("laspy")
+    las = laspy.create(point_format=1, file_version="1.2")
+    las.x, las.y, las.z, las.gps_time = [1.0, 2.0], [0.0, 0.0], [0.0, 0.0], [10.0, 11.0]
+    las.write(tmp_path / "clip.las")
+    hr.write_trajectory(hr.Trajectory.line((0, 0, 20), (3, 0, 20), 0.2), tmp_path / "poses.tum")
+    assert_refused(run("info", tmp_path / "clip.las"), "scanner_m=[x, y, z] or a trajectory")
+    still = run("info", tmp_path / "clip.las", "--set", "scanner_m=[0,0,10]")
+    assert still.returncode == 0 and "10.050 to 10.198 m" in still.stdout
+    moved = run("info", tmp_path / "clip.las", "--trajectory", tmp_path / "poses.tum")
+    assert moved.returncode == 0 and "2 in 1 sweep" in moved.stdout
+    assert_refused(run("info", log_file, "--set", "scanner_m=[0,0,10]"), "scanner_m", "parquet")
+    assert_refused(run("info", "hdl-64e", "--set", "static=true"), "only for logs, and hdl-64e is a sensor")
+
+
 def test_sensors_lists_the_whole_catalogue_within_100_columns():
     done = run("sensors")
     assert done.returncode == 0

@@ -13,7 +13,7 @@ import hedgerow as hr
 def wall(x_m=9.0):
     scene = hr.Scene()
     corners = [[x_m, -40, -20], [x_m, 40, -20], [x_m, 40, 20], [x_m, -40, 20]]
-    scene.add_mesh(corners, [[0, 1, 2], [0, 2, 3]], permeability=0.2, noise=hr.SurfaceNoise(0.02, 0.0))
+    scene.add_mesh(corners, [[0, 1, 2], [0, 2, 3]], permeability=0.2, label=50, noise=hr.SurfaceNoise(0.02, 0.0))
     return hr.SceneWorld(scene)
 
 
@@ -79,9 +79,22 @@ def test_a_folder_of_another_program_is_matched_beam_by_beam(folder, tmp_path):
     assert found["cloud_distance_m"]["value"] < 0.1
 
 
+def test_hits_are_told_by_distance_to_what_was_learned_and_forecasts_judged(folder, tmp_path):
+    log, world = folder / "real.parquet", folder / "site.world"
+    done = run("compare", log, world, "--learned", folder / "second.parquet", "--json", tmp_path / "a.json")
+    assert done.returncode == 0, done.stderr
+    assert "By distance to what was learned" in done.stdout and "Hits found, 0 to 0.1 m off" in done.stdout
+    found = columns(tmp_path / "a.json")["site"]
+    assert sum(found["by_distance_to_learned"]["beams"]) == found["metrics"]["hits_found"]["n"]
+    verdict = found["calibration"]["verdict"]
+    assert f"site is {verdict}: " in " ".join(done.stdout.split())
+    assert found["labels"]["by_label"][0]["label"] == 50
+
+
 def test_workers_give_the_same_numbers(folder, tmp_path):
     pytest.importorskip("distributed")
-    given = ("compare", folder / "real.parquet", folder / "site.world", "--again", folder / "second.parquet")
+    given = ("compare", folder / "real.parquet", folder / "site.world", "--again", folder / "second.parquet",
+             "--learned", folder / "second.parquet")  # fmt: skip
     run(*given, "--json", tmp_path / "here.json")
     done = run(*given, "--json", tmp_path / "there.json", "--workers", "2")
     assert done.returncode == 0, done.stderr
@@ -93,5 +106,7 @@ def test_what_cannot_be_compared_is_refused(folder, tmp_path):
     assert_refused(run("compare", log, world, "--set", "match=1"), "match", "no such parameter")
     assert_refused(run("compare", log, world, "--set", "match_deg=-1"), "match_deg")
     assert_refused(run("compare", log, world, "--again", tmp_path / "none.parquet"), "none.parquet")
+    assert_refused(run("compare", log, world, "--learned", tmp_path / "none.parquet"), "none.parquet")
+    assert_refused(run("compare", log, world, "--learned", world), "site.world")
     assert_refused(run("compare", log, folder / "theirs", "--from", "kity"), "kity")
     assert_refused(run("compare", log, folder / "theirs", "--from", "kitti", "--workers", "2"), "not with workers")

@@ -55,4 +55,4 @@ def test_a_table_too_wide_for_the_terminal_loses_its_counts_instead_of_folding(f
     assert " of \n" in one and " beams \n" in one
     three = run("compare", folder / "wall.parquet", *worlds).stdout
     assert "beams \n" not in three
-    assert sum(line.startswith(" Sweep to sweep") for line in three.splitlines()) == 2  # nothing is folded
+    assert sum(line.startswith("   Sweep to sweep") for line in three.splitlines()) == 2  # nothing is folded

@@ -105,6 +105,7 @@ def saved_bytes(world, folder):
     ("model", "settings"),
     [
         ("voxel", {"side_m": 0.5}),
+        ("voxel", {"side_m": 0.5, "credit": "share"}),
         ("topdown", {}),
         ("topdown", {"cell_points": 2000, "sample_points": 1000}),
         ("hybrid", {}),

@@ -85,11 +85,12 @@ def test_nothing_is_loaded_from_outside(page):
 
 def test_pictures_are_whole_and_described(page):
     images = page[0].images
-    # perspective, range images, from above; reliability, CRPS by range, ranges, bearings, likelihood
-    assert len(images) == 8
+    # perspective, range images, from above; reliability, CRPS by range, returns by elevation, intensities by band and
+    # their distribution, ranges, bearings, likelihood
+    assert len(images) == 11
     assert all(len(image["alt"]) > 20 for image in images)
     addresses = [image["src"] for image in images] + page[0].narrow  # each for screens and for phones
-    assert len(addresses) == 16
+    assert len(addresses) == 22
     for address in addresses:
         kind, _, data = address.partition(";base64,")
         start = base64.b64decode(data, validate=True)[:60]
@@ -113,6 +114,14 @@ def test_two_simulations_are_told_in_sentences(page):
     for name in page[1]:
         assert f"{page[1].scores[name]['hits_found']:.1%}".replace("%", " %") in text
     assert text.count("a world made in Python") == 2
+
+
+def test_the_gate_is_told_in_one_sentence_and_long_tables_have_headings(page):
+    text = page[0].text
+    for name, found in page[1].calibrations().items():
+        assert found.sentence in text, name
+    for heading in ("Forecasts", "Intensity", "Single beams", "Clouds and distributions"):
+        assert heading in text
 
 
 def test_the_scores_are_in_it_as_json(page):
@@ -173,7 +182,7 @@ def test_floors_have_columns_and_curves_but_no_pictures(real, worlds, tmp_path):
     write_report(tmp_path / "report.html", scores, real, worlds, seed=3)
     page = Page(tmp_path / "report.html")
     assert "Not ranked: climatology, reality again." in page.text
-    assert len(page.images) == 8
+    assert len(page.images) == 11
     assert page.text.count("a world made in Python") == 2  # floors are no simulations
     assert "true and <b>near & wrong</b> against reality" in page.text
     assert "CRPS of the range [m]" in page.text

@@ -81,9 +81,11 @@ def _compare_on_workers(
     if spread.scheduler is not None and json is None:
         raise InputError("--scheduler", "give --json FILE too: finished parts are kept beside it, seen by all workers")
     log = open_log(real, "compare")
+    if options.learned is not None:
+        open_log(options.learned, "compare")
     for path in [*simulated, *([] if options.again is None else [options.again])]:
         require_kind(path, ("log", *PLACES), "compare")  # before any worker starts
     named = {short_name(path, simulated): path for path in simulated}
     with open_engine(json, spread) as engine, progress_bar("comparing", log.n_beams) as progress:
-        beside: dict[str, Any] = {"floors": options.floors, "again": options.again}
+        beside: dict[str, Any] = {"floors": options.floors, "again": options.again, "learned": options.learned}
         return compare_in_parts(real, named, engine, seed=seed, progress=progress, **beside, **settings)

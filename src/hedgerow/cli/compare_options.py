@@ -45,6 +45,13 @@ class CompareOptions:
             "reality again; default: the next sweep, where the sensor stands"
         ),
     ] = None
+    learned: Annotated[
+        Path | None,
+        Parameter(
+            help="the log that the worlds were learned from: hits and CRPS by distance of the real returns to the "
+            "nearest learned one"
+        ),
+    ] = None
     novel_view: Annotated[
         bool, Parameter(negative=(), help="also give the scores of the lidar re-simulation papers")
     ] = False
@@ -115,9 +122,11 @@ def open_and_compare(
         raise InputError(
             f"--sweep {sweep}", f"{real} has no such sweep; it has {log.sweeps.min()} to {log.sweeps.max()}"
         )
+    learned = None if options.learned is None else open_log(options.learned, "compare")
     log, sources, again = open_compared(real, simulated, options)
+    beside: dict[str, Any] = {"floors": options.floors, "again": again, "learned": learned}
     with progress_bar("comparing", log.n_beams) as progress:
-        found = hr.compare(log, sources, floors=options.floors, again=again, seed=seed, progress=progress, **settings)
+        found = hr.compare(log, sources, seed=seed, progress=progress, **beside, **settings)
     return log, sources, found
 
 
@@ -158,8 +167,10 @@ def _is_read(path: Path, options: CompareOptions) -> bool:
 
 
 def print_comparison(scores: "Comparison") -> None:
-    """Print the table, how sure the differences are, and the notes."""
+    """Print the table, whether forecasts are calibrated, how sure the differences are, and the notes."""
     print_scores(scores.table())
+    for name, found in scores.calibrations().items():
+        out.print(f"{name} is {found.sentence}")
     for line in difference_lines(scores):
         out.print(line)
     for note in scores.notes:

@@ -36,7 +36,7 @@ def learn(
     preset
         values of a paper in place of the defaults, for example browning-2012; hedgerow models lists them
     budget
-        maximum number of elements of a refined world; default: as many as its start has
+        maximum number of elements of a refined world; default: half of its start, or all where the sensor stands
     settings
         set a parameter of the model: NAME=VALUE, or GROUP.NAME=VALUE; may be repeated; hedgerow models NAME lists them
     """

@@ -12,15 +12,18 @@ if TYPE_CHECKING:
     from hedgerow.reproduce.experiment import Outcome
 
 
-@app.command(usage="Usage: hedgerow reproduce [OPTIONS] [NAME]")
+@app.command(usage="Usage: hedgerow reproduce [OPTIONS] [NAME [DATA]]")
 def reproduce(
     name: str | None = None,
     /,
+    data: Path | None = None,
     *,
     folder: Folder = Path("out"),
     size: int | None = None,
     seed: Seed = 1,
-    data: Path | None = None,
+    models: str | None = None,
+    sensor: str | None = None,
+    mask: str | None = None,
     workers: WorkerCount = 0,
     scheduler: Scheduler = None,
     worker_memory: WorkerMemory = None,
@@ -37,6 +40,12 @@ def reproduce(
         how many sweeps (mobile), measurements per direction (static) or the like; default: as the paper, scaled
     data
         folder with recordings, for experiments on real logs
+    models
+        which models to learn with, such as topdown,hybrid, for experiments that leave the choice
+    sensor
+        name of a lidar in the catalogue, for experiments that leave the choice
+    mask
+        predicted or true: which pixels of an answer are empty, for experiments that leave the choice
     """
     from hedgerow.base.atomic import output_folder, require_place
     from hedgerow.errors import InputError
@@ -51,15 +60,16 @@ def reproduce(
     if size is not None and size < 1:
         raise InputError(f"--size {size}", "expected 1 or more")
     experiment = find_experiment(name)
+    chosen = {key: text for key, text in (("models", models), ("sensor", sensor), ("mask", mask)) if text is not None}
     spread = WorkerOptions(workers, scheduler, worker_memory)
     spread.memory()
     with output_folder(folder):
         require_place(folder / f"{name}.md")
         if not spread.is_spread:
-            outcome = experiment.run(folder, size, seed, out.print, data)
+            outcome = experiment.run(folder, size, seed, out.print, data, chosen)
         else:
             with open_engine(folder / name, spread) as engine, using(engine):
-                outcome = experiment.run(folder, size, seed, out.print, data)
+                outcome = experiment.run(folder, size, seed, out.print, data, chosen)
         _tell(outcome, folder / f"{name}.md")
 
 

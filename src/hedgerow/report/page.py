@@ -81,6 +81,7 @@ def write_report(
         title=title or headline(models),
         facts=_facts(comparison, sweeps["real"], seed),
         short=[(name, what_it_is(named[name]), in_short(comparison[name])) for name in models],
+        calibrations=comparison.calibrations(),
         pictures=pictures_of_sweep(sweeps),
         table=comparison.table().to_html(),
         notes=comparison.notes,

@@ -4,7 +4,7 @@
 import base64
 import io
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -14,8 +14,17 @@ from hedgerow.errors import InputError
 from hedgerow.log import Log, Returns
 from hedgerow.metrics import Comparison
 from hedgerow.metrics.bearing import BearingHistogram, Directions
+from hedgerow.metrics.beside import can_look_up
 from hedgerow.metrics.inputs import HasSweeps, Recording, Simulated, simulate_sweeps
+from hedgerow.metrics.pair import SimulatedSweep
 from hedgerow.metrics.scores import is_floor
+from hedgerow.report.column_plots import (
+    by_learned_distance,
+    intensity_by_band,
+    intensity_distributions,
+    labels_right,
+    returns_by_elevation,
+)
 from hedgerow.report.forecast_plots import crps_by_range, reliability_curves
 from hedgerow.report.plots import (
     NARROW_IN,
@@ -56,11 +65,19 @@ def one_sweep(real: HasSweeps, named: Mapping[str, Simulated], sweep: int | None
     seen = _read("real", real, number)
     drawn = {"real": seen}
     for name, source in named.items():
-        if isinstance(source, HasSweeps) and not hasattr(source, "fire"):
+        if isinstance(source, HasSweeps) and not hasattr(source, "fire") and not can_look_up(source):
             source = _read(name, source, number)
         [answer] = simulate_sweeps(name, source, [seen], seed)
-        drawn[name] = seen.with_returns(Returns(answer.range_m))
+        drawn[name] = _answered(seen, answer)
     return drawn
+
+
+def _answered(seen: Log, answer: SimulatedSweep) -> Log:
+    """Return a simulated sweep to draw: its own beams, where it has others and knows their rings."""
+    own, range_m = answer.own, answer.own_range_m
+    if own is None or range_m is None or len(np.unique(own.ring)) < 2:
+        return seen.with_returns(Returns(answer.range_m))
+    return replace(seen, beams=own, returns=Returns(range_m))
 
 
 def pictures_of_sweep(sweeps: Mapping[str, Log]) -> list[Picture]:
@@ -104,6 +121,7 @@ def plots(everything: Comparison, sweeps: Mapping[str, Log]) -> Iterator[Picture
             "CRPS by measured range: where the score comes from. One band alone can be won by always saying its range, "
             "as climatology does where most returns are; all together they cannot.",
         ),
+        *column_pictures(everything),
         picture(
             lambda width_in: range_histograms(comparison, width_in),
             "svg",
@@ -117,6 +135,37 @@ def plots(everything: Comparison, sweeps: Mapping[str, Log]) -> Iterator[Picture
         ),
     )
     return (each for each in candidates if each is not None)
+
+
+def column_pictures(everything: Comparison) -> Iterator[Picture | None]:
+    """Draw what returns are besides their ranges, and where, as far as it is known."""
+    yield picture(
+        lambda width_in: by_learned_distance(everything, width_in),
+        "svg",
+        "Real returns by their distance to the nearest learned one: how many are found, and the CRPS of their ranges. "
+        "To the left what a world remembers, to the right what it makes of places that were not seen.",
+    )
+    yield picture(
+        lambda width_in: returns_by_elevation(everything, width_in),
+        "svg",
+        "Share of the beams that return, by elevation; it needs no partners, so that any program's log has it.",
+    )
+    yield picture(
+        lambda width_in: intensity_by_band(everything, width_in),
+        "svg",
+        "Intensity by measured range and by the angle at which the beam met the surface (0 is square on); no plane: "
+        "foliage, edges, thin things.",
+    )
+    yield picture(
+        lambda width_in: intensity_distributions(everything, width_in),
+        "svg",
+        "Cumulative distribution of the intensities of all returns.",
+    )
+    yield picture(
+        lambda width_in: labels_right(everything, width_in),
+        "svg",
+        "Labels: of the returns of one draw, how many have the real label; the number of beams stands beside each.",
+    )
 
 
 def _bearings(comparison: Comparison, sweeps: Mapping[str, Log]) -> Picture | None:
