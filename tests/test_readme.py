@@ -75,21 +75,24 @@ def test_table_of_commands_has_every_command():
     assert missing == []
 
 
-@pytest.mark.parametrize("name", ["kitti-0029", "kitti-0005-ahead"])
-@pytest.mark.parametrize("model", ["hybrid", "refined"])
-def test_figures_of_fidelity_are_those_of_the_page_on_fidelity(name, model):
-    fidelity = (ROOT / "docs" / "fidelity.md").read_text(encoding="utf-8")
-    table = re.search(rf"--only {name}\n.*?\n(\|.*?)\n\n", fidelity, flags=re.DOTALL)
-    assert table is not None
-    rows = [[cell.strip(" *") for cell in line.split("|")[1:-1]] for line in table[1].splitlines()]
-    column = rows[0].index(model)
-    measured = {row[0]: row[column] for row in rows}
-    labels = ("Hits found [%]", "Misses found [%]", "Beam error, median [cm]", "Cloud to cloud, worse way [cm]")
-    lines = README.splitlines()
-    [first] = [number for number, line in enumerate(lines) if f"--only {name}`" in line]
-    [line] = [line for line in lines[first : first + 2] if f"`{model}`" in line]
-    shown = [float(cell.split()[0]) for cell in line.split("|")[3:7]]
-    assert shown == pytest.approx([float(measured[label]) for label in labels], abs=0.0501)  # one decimal is shown
+def test_forecasts_are_those_of_the_page_on_recordings():
+    page = (ROOT / "docs" / "results" / "recordings.md").read_text(encoding="utf-8")
+    labels = ("CRPS of the range [m]", "Brier score of returns", "-log L of the density, mean", "Spread of ranges")
+    section_text = section(README, "Measured: fidelity")
+    lines = [
+        line for line in section_text.splitlines() if re.match(r"\|.*\| `(topdown|hybrid|refined)` \|.* m \|", line)
+    ]
+    names = re.findall(r"real_fidelity.py DATA --only ([\w-]+)`", section_text)
+    assert len(lines) == 3 * len(names) > 0
+    for number, line in enumerate(lines):
+        table = re.search(rf"--only {names[number // 3]}\n.*?\n(\|.*?)\n\n", page, flags=re.DOTALL)
+        assert table is not None
+        rows = [[cell.strip(" *") for cell in row.split("|")[1:-1]] for row in table[1].splitlines()]
+        cells = [cell.strip(" `") for cell in line.split("|")[1:-1]]
+        column = rows[0].index(cells[1])
+        measured = {row[0]: row[column] for row in rows}
+        shown = [float(cell.split()[0]) for cell in cells[2:6]]
+        assert shown == pytest.approx([float(measured[label]) for label in labels], abs=0.00501)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
