@@ -147,6 +147,14 @@ RECORDINGS = {
         kind="new",
         is_blind=False,
     ),
+    "kitti-0005-start": Recording(
+        "KITTI raw, drive 2011_09_26_drive_0005, learned from sweeps 10 to 39, compared with 42, 45, 48, 51",
+        "kitti_0005",
+        "hdl-64e-s2",
+        Choice("10:40"),
+        Choice("42:52:3"),
+        kind="new",
+    ),
     "newer-college": Recording(
         "Newer College quad, first lap (sweeps 0 to 21) and second lap (22 to 49)",
         "newer_college_quad",
