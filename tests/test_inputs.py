@@ -77,7 +77,7 @@ WRONG = [
     (["fire", "trail", "-o", "drive.docx"], "drive.docx: unknown kind of file"),
     (["fire", "site.world", "--sensor", "vlp-16", "-o", "a.parquet", "--set", "a=1"], "only for scenes"),
     (["fire", "site.world", "--sensor", "vlp-16", "--trajectory", "poses.tum", "-o", "a.parquet", "--mode", "last"],
-     "--sub-rays, --sampling, --mode, --dual, --cutoff-m: only for scenes"),
+     "--sub-rays, --sampling, --mode, --dual, --signal, --cutoff-m: only for scenes"),
 ]  # fmt: skip
 
 

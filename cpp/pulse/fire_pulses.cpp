@@ -15,6 +15,9 @@ namespace {
 // Stream of random numbers; 0 has the coins of the sub-rays, 1 belongs to `first_behind`, 2 to the stencil.
 constexpr std::uint32_t kNoiseStream = 3;
 
+// The plane of a triangle is followed until the range changes by this many spot widths: rays along a plane see its end.
+constexpr float kSteepest = 200;
+
 template <typename Arrays>
 void write_miss(const Arrays& out, std::size_t i) {
     out.range_m[i] = std::numeric_limits<float>::infinity();
@@ -27,6 +30,8 @@ void write_miss(const Arrays& out, std::size_t i) {
 struct Met {
     Hit hit;
     float range_m, intensity;
+    float slant_m;
+    bool certain;
 };
 
 // What the axis of a pulse met among the elements that answer pulses.
@@ -49,7 +54,7 @@ class BlockTracer {
           rays_(fresh_rays()),
           light_(kBlock * static_cast<std::size_t>(settings.spot.size())) {
         context_.coins = &random_;
-        if (settings.receiver.mode == ReturnMode::waveform) waveform_.emplace(settings.digitiser);
+        if (settings.receiver.mode == ReturnMode::waveform || detects()) waveform_.emplace(settings.digitiser);
     }
 
     void run(Chunk chunk) {
@@ -64,6 +69,8 @@ class BlockTracer {
     }
 
   private:
+    bool detects() const { return settings_.receiver.processing == Processing::detected; }
+
     // What the axes meet comes first: nothing behind it is seen by any sub-ray.
     void trace() {
         std::fill_n(far_m_, n_pulses_, settings_.limits.max_m);
@@ -95,6 +102,7 @@ class BlockTracer {
                 if (!is_hit(rays_, lane)) continue;
                 far_m_[first + lane] = rays_.ray.tfar[lane];
                 axis_[first + lane] = {true, met(lane, cosine[lane])};
+                axis_[first + lane].met.certain = true;
             }
         }
     }
@@ -110,7 +118,8 @@ class BlockTracer {
     void store(const SubRays& sub_rays, int lane, float cosine, Reflection& out) {
         const auto i = static_cast<std::size_t>(sub_rays.at[lane]);
         if (is_hit(rays_, lane)) {
-            const Met found = met(lane, cosine);
+            Met found = met(lane, cosine);
+            if (waveform_ && found.hit.noise) found.slant_m = slant_m(lane, i, found.range_m);
             return keep(i, sub_rays.number[lane], &found, out);
         }
         keep(i, sub_rays.number[lane], axis_[i].stopped ? &axis_[i].met : nullptr, out);
@@ -121,7 +130,23 @@ class BlockTracer {
     Met met(int lane, float cosine) const {
         const Hit hit = hit_of(scene_, rays_, lane, cosine, random_.key_a[lane]);
         return {hit, hit.range_m + hit.spread_m * random_.normal[lane],
-                hit.drawn_intensity(random_.second_normal[lane])};
+                hit.drawn_intensity(random_.second_normal[lane]), 0.0f, false};
+    }
+
+    // How far the range varies (1 sigma) over a sub-ray's part of the spot, on the plane of the triangle that it met. A
+    // Gaussian has none.
+    float slant_m(int lane, std::size_t i, float range_m) const {
+        const float along = rays_.hit.Ng_x[lane] * rays_.ray.dir_x[lane] +
+                            rays_.hit.Ng_y[lane] * rays_.ray.dir_y[lane] + rays_.hit.Ng_z[lane] * rays_.ray.dir_z[lane];
+        const auto across = [&](const float axis[3][kBlock], int k) {
+            const float slope = rays_.hit.Ng_x[lane] * axis[0][i] + rays_.hit.Ng_y[lane] * axis[1][i] +
+                                rays_.hit.Ng_z[lane] * axis[2][i];
+            return slope * (settings_.spot.half_m[k] + settings_.spot.tangent[k] * range_m);
+        };
+        const float left = across(axes_.left, 0), up = across(axes_.up, 1);
+        const float slope = std::sqrt(left * left + up * up);
+        if (!(slope > 0)) return 0;
+        return settings_.spot.part_sigma * slope / std::max(std::fabs(along), slope / kSteepest);
     }
 
     // What a sub-ray brings back of what it met, or of what the axis met for it.
@@ -132,11 +157,14 @@ class BlockTracer {
         if (keeps) write_miss(out_.sub_rays, kept);
         if (!met || !settings_.limits.contain(met->range_m)) return;  // the sensor does not look there
         const bool known = !std::isnan(met->intensity);
-        const float falloff = settings_.light.falloff_m > 0 ? settings_.light.falloff_m / met->range_m : 1.0f;
         const float share = settings_.spot.share[s];
-        const float light = share * (known ? met->intensity : settings_.light.unknown_intensity) * falloff * falloff;
+        const float reflected = known ? met->intensity : settings_.light.unknown_intensity;
         const Hit& hit = met->hit;
-        out = {met->range_m, light, share, hit.cosine, hit.noise, hit.label, known, hit.element};
+        out = {met->range_m, share * reflected * settings_.light.at(met->range_m),
+               share,        hit.cosine,
+               met->slant_m, hit.noise,
+               hit.label,    known,
+               met->certain, hit.element};
         if (!keeps) return;
         out_.sub_rays.range_m[kept] = met->range_m;
         out_.sub_rays.intensity[kept] = met->intensity;
@@ -159,7 +187,7 @@ class BlockTracer {
         const std::span<const Reflection> light(begin, end);
         if (waveform_) {
             waveform_->record(light);
-            waveform_->peaks(settings_.receiver, light, echoes_);
+            find_echoes(axes_.pulse[i], light);
             const SampleArrays& kept = out_.waveforms;
             const std::size_t first = axes_.beam[i] * kept.per_pulse;
             if (!kept.samples.empty()) waveform_->copy_to(kept.samples.subspan(first, kept.per_pulse), kept.first);
@@ -167,6 +195,13 @@ class BlockTracer {
             receive(settings_.receiver, light, echoes_);
         }
         write(axes_.pulse[i], axes_.beam[i]);
+    }
+
+    void find_echoes(std::uint64_t pulse, std::span<const Reflection> light) {
+        const Receiver& receiver = settings_.receiver;
+        if (!detects()) return waveform_->peaks(light, receiver.threshold, receiver.max_returns, echoes_);
+        waveform_->peaks(light, 0.0f, kMaxSubRays, echoes_);
+        detection_.choose(receiver, settings_.limits, settings_.seed, pulse, echoes_);
     }
 
     // The electronics add their noise; what it carries out of the sensor's sight is lost.
@@ -188,6 +223,7 @@ class BlockTracer {
             const std::size_t at = first + static_cast<std::size_t>(k);
             const bool found = k < count;
             if (!out_.echoes.width_m.empty()) out_.echoes.width_m[at] = found ? echoes_.at[k].width_m : kUnknown;
+            if (!out_.echoes.amplitude.empty()) out_.echoes.amplitude[at] = found ? echoes_.at[k].amplitude : kUnknown;
             if (!found) {
                 write_miss(out_.echoes, at);
                 continue;
@@ -215,6 +251,7 @@ class BlockTracer {
     float far_m_[kBlock];            // how far the sub-rays of each pulse go
     std::vector<Reflection> light_;  // of the block's sub-rays; range inf where nothing was met
     std::optional<Waveform> waveform_;
+    Detection detection_{settings_.detector};
     Echoes echoes_;
 };
 

@@ -10,9 +10,11 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <span>
 #include <vector>
 
+#include "pulse/detector.hpp"
 #include "pulse/receiver.hpp"
 #include "pulse/sub_rays.hpp"
 #include "pulse/waveform.hpp"
@@ -23,8 +25,15 @@ namespace hedgerow {
 
 // How much light comes back.
 struct LightModel {
-    float falloff_m;          // light counts as (falloff_m / range)^2; 0: whatever the range
+    float falloff_m;  // light counts as (falloff_m / range)^falloff; 0: whatever the range
+    float falloff;
     float unknown_intensity;  // what elements of unknown intensity count as
+
+    float at(float range_m) const {
+        if (!(falloff_m > 0)) return 1;
+        const float near = falloff_m / range_m;
+        return falloff == 2 ? near * near : std::pow(near, falloff);
+    }
 };
 
 // One entry per sub-ray and beam, as in ReturnArrays; all empty if not wanted.
@@ -42,7 +51,7 @@ struct EchoArrays {
     std::span<float> intensity;
     std::span<std::uint16_t> label;
     std::span<std::int64_t> element;
-    std::span<float> width_m;  // empty if not wanted
+    std::span<float> width_m, amplitude;  // empty if not wanted
 };
 
 struct SampleArrays {
@@ -56,7 +65,8 @@ struct PulseSettings {
     LightModel light;
     RangeLimits limits;
     Receiver receiver;
-    Digitiser digitiser;  // of mode `waveform`
+    Digitiser digitiser;  // of mode `waveform` and of `detected`
+    Detector detector;    // of `detected`
     std::uint64_t seed;
 };
 

@@ -44,11 +44,15 @@ class Signal {
     }
 
     Window strongest() const {
-        Window best;
-        for (Window window; window.begin < size(); ++window.begin) {
-            grow(window);
-            if (!best.found() || sum(window) > kMore * sum(best)) best = window;
-        }
+        const Window best = strongest_among({0, size()});
+        return seen(best) ? best : Window{};
+    }
+
+    // The strongest of the light that is in no other window.
+    Window second(Window strongest) const {
+        const Window nearer = strongest_among({0, strongest.begin});
+        const Window farther = strongest_among({strongest.end, size()});
+        const Window best = sum(farther) > kMore * sum(nearer) || !nearer.found() ? farther : nearer;
         return seen(best) ? best : Window{};
     }
 
@@ -61,8 +65,17 @@ class Signal {
   private:
     int size() const { return static_cast<int>(light_.size()); }
     bool together(int near, int far) const { return light_[far].range_m <= light_[near].range_m + receiver_.cutoff_m; }
-    void grow(Window& window) const {
-        while (window.end < size() && together(window.begin, window.end)) ++window.end;
+    void grow(Window& window) const { grow(window, size()); }
+    void grow(Window& window, int end) const {
+        while (window.end < end && together(window.begin, window.end)) ++window.end;
+    }
+    Window strongest_among(Window all) const {
+        Window best;
+        for (Window window{all.begin, all.begin}; window.begin < all.end; ++window.begin) {
+            grow(window, all.end);
+            if (!best.found() || sum(window) > kMore * sum(best)) best = window;
+        }
+        return best;
     }
     double sum(Window window) const { return sum_[window.end] - sum_[window.begin]; }
     // Rounding must not decide about a threshold that is met exactly.
@@ -181,18 +194,28 @@ void receive(const Receiver& receiver, std::span<const Reflection> light, Echoes
     if (light.empty()) return;
     if (receiver.processing == Processing::paper) return receive_rays(receiver, SingleRays(receiver, light), out);
     const Signal signal(receiver, light);
-    if (receiver.mode == ReturnMode::all) return add_all(receiver, signal, out);
-    // The last return has a random number of its own, so that it is the same with and without the strongest.
-    const bool wants_last = receiver.mode == ReturnMode::last || receiver.mode == ReturnMode::strongest_and_last;
-    Window front;
-    if (receiver.mode == ReturnMode::first) front = signal.first(0);
-    if (receiver.mode == ReturnMode::strongest || receiver.mode == ReturnMode::strongest_and_last)
-        front = signal.strongest();
-    if (front.found()) out.add(signal.echo(front, 0));
-    if (!wants_last) return;
-    const Window last = signal.last();
-    const bool same = front.found() && front.begin == last.begin && front.end == last.end;
-    if (last.found() && !same) out.add(signal.echo(last, 1));
+    // The last and the second return have random numbers of their own, so that they are the same without the strongest.
+    const auto add = [&](Window window, std::uint32_t draw) {
+        if (window.found()) out.add(signal.echo(window, draw));
+    };
+    const ReturnMode mode = receiver.mode;
+    if (mode == ReturnMode::all) return add_all(receiver, signal, out);
+    if (mode == ReturnMode::first) return add(signal.first(0), 0);
+    if (mode == ReturnMode::last) return add(signal.last(), 1);
+    const Window strongest = signal.strongest();
+    if (mode == ReturnMode::second) {
+        const Window second = strongest.found() ? signal.second(strongest) : Window{};
+        return second.found() ? add(second, 2) : add(strongest, 0);
+    }
+    add(strongest, 0);
+    if (mode == ReturnMode::strongest) return;
+    if (mode != ReturnMode::strongest_and_second) {
+        const Window last = signal.last();
+        const bool same = strongest.found() && strongest.begin == last.begin && strongest.end == last.end;
+        if (!same) return add(last, 1);
+        if (mode == ReturnMode::strongest_and_last) return;
+    }
+    if (strongest.found()) add(signal.second(strongest), 2);
 }
 
 }  // namespace hedgerow

@@ -23,6 +23,7 @@ struct Spot {
     bool round;
     std::array<float, 2> half_m;   // half the width (left, up) where the light leaves the sensor
     std::array<float, 2> tangent;  // of half the divergence
+    float part_sigma;              // of a sub-ray's part of the unit spot, along any axis
 
     int size() const { return static_cast<int>(share.size()); }
 };

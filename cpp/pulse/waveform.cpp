@@ -12,54 +12,74 @@
 namespace hedgerow {
 namespace {
 
-constexpr double kReach = 3;  // widths of the pulse; beyond, it is below 2e-11 of its peak
+constexpr double kReach = 3;  // widths of an echo; beyond, it is below 2e-11 of its peak
 constexpr double kMostSamples = 1e8;
-constexpr float kDim = 1e-6f;    // what a black surface sends back: enough to be told from nothing
-constexpr float kFloor = 1e-6f;  // of the highest sample: lower maxima are rounding
+constexpr double kFwhmPerSigma = 2.3548200450309493;  // of a normal distribution: sqrt(8 ln 2)
+constexpr float kDim = 1e-6f;                         // what a black surface sends back: enough to be told from nothing
+constexpr float kFloor = 1e-6f;                       // of the highest sample: lower maxima are rounding
 
 float decay_per_m2(double fwhm_m) { return static_cast<float>(4 * std::numbers::ln2 / (fwhm_m * fwhm_m)); }
 
-float light_of(const Reflection& reflection) { return reflection.light + kDim * reflection.share; }
+// The echo of one reflection.
+struct Shape {
+    double fwhm_m;
+    float height, decay;
+
+    Shape(const Reflection& reflection, double pulse_m) {
+        const double stretch_m = kFwhmPerSigma * reflection.slant_m;
+        fwhm_m = std::sqrt(pulse_m * pulse_m + stretch_m * stretch_m);
+        height = (reflection.light + kDim * reflection.share) * static_cast<float>(pulse_m / fwhm_m);
+        decay = decay_per_m2(fwhm_m);
+    }
+    double reach_m() const { return kReach * fwhm_m; }
+    float at(float away_m) const { return height * exp_negative(-decay * away_m * away_m); }
+};
 
 }  // namespace
 
 void Waveform::record(std::span<const Reflection> light) {
     samples_.clear();
     if (light.empty()) return;
-    const double reach_m = kReach * digitiser_.fwhm_m, step_m = digitiser_.step_m;
-    first_ = static_cast<std::ptrdiff_t>(std::floor((light.front().range_m - reach_m) / step_m)) - 1;
-    if (!((light.back().range_m - light.front().range_m) / step_m < kMostSamples))
-        throw std::length_error("step_m: is too small for returns so far apart");
-    const auto end = static_cast<std::ptrdiff_t>(std::ceil((light.back().range_m + reach_m) / step_m)) + 2;
-    samples_.resize(static_cast<std::size_t>(end - first_), 0.0f);
-    const float decay = decay_per_m2(digitiser_.fwhm_m), step = static_cast<float>(step_m);
+    const double step_m = digitiser_.step_m;
+    const float step = static_cast<float>(step_m);
+    double near_m = light.front().range_m, far_m = near_m;
     for (const Reflection& each : light) {
+        const double reach_m = Shape(each, digitiser_.fwhm_m).reach_m();
+        near_m = std::min(near_m, each.range_m - reach_m);
+        far_m = std::max(far_m, each.range_m + reach_m);
+    }
+    if (!((far_m - near_m) / step_m < kMostSamples))
+        throw std::length_error("step_m: is too small for returns so far apart");
+    first_ = static_cast<std::ptrdiff_t>(std::floor(near_m / step_m)) - 1;
+    const auto end = static_cast<std::ptrdiff_t>(std::ceil(far_m / step_m)) + 2;
+    samples_.resize(static_cast<std::size_t>(end - first_), 0.0f);
+    for (const Reflection& each : light) {
+        const Shape shape(each, digitiser_.fwhm_m);
+        const double reach_m = shape.reach_m();
         const auto begin = static_cast<std::ptrdiff_t>(std::ceil((each.range_m - reach_m) / step_m));
         const auto stop = static_cast<std::ptrdiff_t>(std::floor((each.range_m + reach_m) / step_m)) + 1;
         const float start_m = static_cast<float>(static_cast<double>(begin) * step_m - each.range_m);
-        const float strength = light_of(each);
         float* out = samples_.data() + (begin - first_);
         const int n = static_cast<int>(stop - begin);
 #pragma omp simd
         for (int k = 0; k < n; ++k) {
             const float away_m = start_m + static_cast<float>(k) * step;
-            out[k] += strength * exp_negative(-decay * away_m * away_m);
+            out[k] += shape.at(away_m);
         }
     }
 }
 
-void Waveform::peaks(const Receiver& receiver, std::span<const Reflection> light, Echoes& out) const {
+void Waveform::peaks(std::span<const Reflection> light, float threshold, int most, Echoes& out) const {
     out.count = 0;
     if (samples_.empty()) return;
     const float floor = kFloor * *std::ranges::max_element(samples_);
-    for (std::ptrdiff_t k = 1; k + 1 < std::ssize(samples_) && out.count < receiver.max_returns; ++k) {
+    for (std::ptrdiff_t k = 1; k + 1 < std::ssize(samples_) && out.count < most; ++k) {
         if (!(sample(k) > sample(k - 1) && sample(k) >= sample(k + 1)) || sample(k) < floor) continue;
         Echo echo = echo_at(k, light);
-        if (echo.intensity < receiver.threshold) continue;  // a guess, not NaN, where the intensity is unknown
+        if (echo.intensity < threshold) continue;  // a guess, not NaN, where the intensity is unknown
         echo.draw = static_cast<std::uint32_t>(out.count);
         const auto brightest = [&](const Reflection& each) {
-            const float away_m = each.range_m - echo.range_m;
-            return light_of(each) * exp_negative(-decay_per_m2(digitiser_.fwhm_m) * away_m * away_m);
+            return Shape(each, digitiser_.fwhm_m).at(each.range_m - echo.range_m);
         };
         echo.take(*std::ranges::max_element(light, {}, brightest));
         out.add(echo);
@@ -76,7 +96,7 @@ Echo Waveform::echo_at(std::ptrdiff_t k, std::span<const Reflection> light) cons
     // A lone reflection, or one among others, cannot be placed beyond all light.
     echo.range_m = std::clamp(static_cast<float>(range_m(static_cast<double>(k) + offset)), light.front().range_m,
                               light.back().range_m);
-    echo.intensity = static_cast<float>(height);
+    echo.intensity = echo.amplitude = static_cast<float>(height);
     const float half = static_cast<float>(0.5 * height);
     echo.width_m =
         static_cast<float>(digitiser_.step_m * (half_width(k, offset, -1, half) + half_width(k, offset, 1, half)));

@@ -2,7 +2,8 @@
 // The receiver that records the whole signal: a sum of pulse-shaped echoes, sampled, and its peaks.
 //
 // Time is told as range: one sample of period T lies c T / 2 behind the one before. Sample k is at k steps, whatever
-// the light, as if the clock started with the pulse.
+// the light, as if the clock started with the pulse. A sub-ray stands for its part of the spot: on a tilted surface its
+// echo is as long as that part is deep, so grazing ground is one long echo and no row of short ones.
 // Equations: docs/models.md §19.
 #pragma once
 
@@ -23,13 +24,13 @@ class Waveform {
   public:
     explicit Waveform(const Digitiser& digitiser) : digitiser_(digitiser) {}
 
-    // Records the light of one pulse, nearest first.
+    // Records the light of one pulse, nearest first. A tilted surface stretches its echo, and makes it as much lower.
     void record(std::span<const Reflection> light);
 
-    // Peaks of what was recorded, nearest first: local maxima with at least the receiver's threshold, placed between
-    // the samples by a parabola through their logarithms (exact for one Gaussian echo). The reflection that gives most
-    // light at a peak gives its label, element and noise.
-    void peaks(const Receiver& receiver, std::span<const Reflection> light, Echoes& out) const;
+    // Peaks of what was recorded, at most so many, nearest first: local maxima with at least this much light, placed
+    // between the samples by a parabola through their logarithms (exact for one Gaussian echo). The reflection that
+    // gives most light at a peak gives its label, element and noise.
+    void peaks(std::span<const Reflection> light, float threshold, int most, Echoes& out) const;
 
     // Copies what was recorded from sample `first` on; samples without light are 0.
     void copy_to(std::span<float> samples, std::ptrdiff_t first) const;

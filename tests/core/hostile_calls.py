@@ -159,7 +159,9 @@ def pulse_arguments() -> Arguments:
         "share": np.full(5, 0.2, np.float32),
         "half_m": (0.01, 0.01),
         "tangent": (0.001, 0.001),
+        "part_sigma": 0.2,
         "falloff_m": 1.0,
+        "falloff": 2.0,
         "unknown_intensity": 0.5,
         "min_m": 0.1,
         "max_m": 50.0,
@@ -170,6 +172,12 @@ def pulse_arguments() -> Arguments:
         "max_returns": 3,
         "fwhm_m": 0.5,
         "step_m": 0.1,
+        "detector_threshold": 0.01,
+        "softness": 0.5,
+        "second_threshold": 1.0,
+        "second_ratio": 0.1,
+        "separation_m": 0.5,
+        "false_alarms": 0.1,
         "seed": 1,
         "sub_rays": True,
         "first_sample": 0,
@@ -182,11 +190,15 @@ def fire_pulses(beams: "_core.BeamArrays", scene: "_core.Scene | None" = None, *
         return {name: given[name] for name in names}
 
     settings = _core.PulseSettings(
-        spot=_core.Spot(round=True, **take("points", "cells", "share", "half_m", "tangent")),
-        light=_core.LightModel(**take("falloff_m", "unknown_intensity")),
+        spot=_core.Spot(round=True, **take("points", "cells", "share", "half_m", "tangent", "part_sigma")),
+        light=_core.LightModel(**take("falloff_m", "falloff", "unknown_intensity")),
         limits=_core.RangeLimits(**take("min_m", "max_m")),
         receiver=_core.Receiver(**take("mode", "processing", "cutoff_m", "threshold", "max_returns")),
         digitiser=_core.Digitiser(**take("fwhm_m", "step_m")),
+        detector=_core.Detector(
+            threshold=given["detector_threshold"],
+            **take("softness", "second_threshold", "second_ratio", "separation_m", "false_alarms"),
+        ),
         seed=given["seed"],
     )
     details = _core.PulseDetails(**take("sub_rays", "first_sample", "n_samples"))
@@ -194,14 +206,14 @@ def fire_pulses(beams: "_core.BeamArrays", scene: "_core.Scene | None" = None, *
 
 
 def pulse_log_likelihood(beams: "_core.BeamArrays", **given: Any) -> None:
-    spot = {name: given.pop(name) for name in ("points", "cells", "share", "half_m", "tangent")}
+    spot = {name: given.pop(name) for name in ("points", "cells", "share", "half_m", "tangent", "part_sigma")}
     limits = _core.RangeLimits(min_m=given.pop("min_m"), max_m=given.pop("max_m"))
     how = {"spot": _core.Spot(round=True, **spot), "limits": limits, "threads": 1, "progress": None}
     _core.pulse_log_likelihood(make_scene(), beams, **given, **how)
 
 
 def pulse_likelihood_arguments() -> Arguments:
-    wanted = ("points", "cells", "share", "half_m", "tangent", "min_m", "max_m")
+    wanted = ("points", "cells", "share", "half_m", "tangent", "part_sigma", "min_m", "max_m")
     return _ranges() | {"min_sigma_m": 0.001} | {name: pulse_arguments()[name] for name in wanted}
 
 
@@ -482,7 +494,7 @@ KERNELS = {
         pulse_arguments,
         (
             *("fire_pulses", "PulseSettings", "PulseDetails", "PulseAnswer", "PulseColumns", "Spot", "LightModel"),
-            *("Receiver", "Digitiser", "ReturnMode", "Processing"),
+            *("Receiver", "Digitiser", "Detector", "ReturnMode", "Processing"),
         ),
     ),
     "pulse_likelihood": Kernel(
@@ -493,6 +505,12 @@ KERNELS = {
     "pulses_of_the_paper": Kernel(
         lambda **given: fire_pulses(beams(), **given),
         lambda: pulse_arguments() | {"mode": _core.ReturnMode.strongest_and_last, "processing": _core.Processing.paper},
+    ),
+    "pulses_detected": Kernel(
+        lambda **given: fire_pulses(beams(), **given),
+        lambda: (
+            pulse_arguments() | {"mode": _core.ReturnMode.strongest_and_second, "processing": _core.Processing.detected}
+        ),
     ),
     "pulses_drawn": Kernel(
         lambda **given: fire_pulses(beams(), **given),

@@ -81,7 +81,22 @@ def received(range_m, light, mode, cutoff_m, threshold=0.0, max_returns=5):
         if strongest is None or sum(light[window]) > MORE * sum(light[strongest]):
             strongest = window
     windows["strongest"] = strongest if strongest and bright(strongest) else None
-    if mode == "all":
+    windows["second"] = None
+    if strongest and windows["strongest"]:
+        first, end = hits.index(strongest[0]), hits.index(strongest[-1]) + 1
+        best = None
+        for side in (hits[:first], hits[end:]):
+            for k, i in enumerate(side):
+                window = [j for j in side[k:] if range_m[j] <= reach(range_m[i])]
+                if best is None or sum(light[window]) > MORE * sum(light[best]):
+                    best = window
+        windows["second"] = best if best and bright(best) else None
+    if mode == "second":
+        chosen = [w for w in (windows["second"] or windows["strongest"],) if w]
+    elif mode == "strongest+last-or-second":
+        same = windows["last"] == windows["strongest"]
+        chosen = [w for w in (windows["strongest"], windows["second" if same else "last"]) if w]
+    elif mode == "all":
         chosen, start = [], 0
         while start < len(hits) and len(chosen) < max_returns:
             window = from_here[start]
@@ -120,13 +135,58 @@ def received_rays(range_m, intensity, mode, cutoff_m, threshold=0.0):
     return [(float(range_m[i]), float(intensity[i]), i) for i in chosen]
 
 
-def recorded(range_m, light, at_m, fwhm_m):
-    """The signal of one pulse at (K,) ranges: a Gaussian for each sub-ray that met something."""
+def recorded(range_m, light, at_m, fwhm_m, slant_m=0.0):
+    """The signal of one pulse at (K,) ranges: a Gaussian for each sub-ray that met something.
+
+    Args:
+        slant_m: (S,) standard deviation of the range within each sub-ray's part of the spot: makes echoes longer and
+            lower, with as much light in all.
+    """
     signal = np.zeros(len(at_m))
-    for r, strength in zip(range_m, light, strict=True):
+    for r, strength, slant in zip(range_m, light, np.broadcast_to(slant_m, len(range_m)), strict=True):
         if np.isfinite(r):
-            signal += (strength + DIM / len(range_m)) * np.exp(-4 * np.log(2) * ((at_m - r) / fwhm_m) ** 2)
+            length_m = np.hypot(fwhm_m, np.sqrt(8 * np.log(2)) * slant)
+            height = (strength + DIM / len(range_m)) * fwhm_m / length_m
+            signal += height * np.exp(-4 * np.log(2) * ((at_m - r) / length_m) ** 2)
     return signal
+
+
+def detected(echoes, normals, mode, detection, max_returns=5):
+    """What a receiver reports of the echoes of one pulse: their numbers, nearest first.
+
+    Args:
+        echoes: (range, light) of each, nearest first.
+        normals: one standard normal number for each.
+        mode: return mode.
+        detection: of the sensor's file.
+    """
+    light = [strength * np.exp(detection.softness * z) for (_, strength), z in zip(echoes, normals, strict=True)]
+    ranked = []
+    for i in sorted(range(len(echoes)), key=lambda i: (-light[i], i)):
+        if not ranked:
+            seen = light[i] >= detection.threshold
+        else:
+            seen = light[i] >= detection.second_threshold * detection.threshold
+            seen &= light[i] >= detection.second_ratio * light[ranked[0]]
+            seen &= all(abs(echoes[i][0] - echoes[j][0]) >= detection.separation_m for j in ranked)
+        if seen:
+            ranked.append(i)
+    if not ranked:
+        return []
+    strongest, last = ranked[0], max(ranked)
+    second = ranked[1:2]
+    chosen = {
+        "first": [min(ranked)],
+        "strongest": [strongest],
+        "last": [last],
+        "second": second or [strongest],
+        "strongest+last": [strongest, last],
+        "strongest+second": [strongest, *second],
+        "strongest+last-or-second": [strongest, *([last] if last != strongest else second)],
+        "all": sorted(ranked)[:max_returns],
+        "waveform": sorted(ranked)[:max_returns],
+    }[mode]
+    return sorted(set(chosen))
 
 
 def peaks_of(samples, at_m, threshold=0.0):

@@ -276,7 +276,7 @@ def test_no_beams_give_no_returns(meadow):
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"sub_rays": 0}, {"sub_rays": 82}, {"mode": "second"}, {"cutoff_m": -1.0}, {"threshold": np.nan},
+    [{"sub_rays": 0}, {"sub_rays": 82}, {"mode": "third"}, {"cutoff_m": -1.0}, {"threshold": np.nan},
      {"max_returns": 1}, {"sampling": "random"}, {"cutoff": 1.0}, {"falloff_range_m": 0.0}],
 )  # fmt: skip
 def test_wrong_settings_are_named(wrong):

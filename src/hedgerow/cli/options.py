@@ -95,8 +95,15 @@ class PulseOptions:
     mode: Annotated[
         str | None,
         Parameter(
-            help="first, strongest, last, strongest+last, all or waveform, for scenes; default: the sensor's return "
-            "mode"
+            help="first, strongest, last, second, strongest+last, strongest+second, strongest+last-or-second, all or "
+            "waveform, for scenes; default: the sensor's return mode"
+        ),
+    ] = None
+    signal: Annotated[
+        str | None,
+        Parameter(
+            help="ideal: all light is seen, however little; sensor: what the sensor's receiver detects, by the link "
+            "budget in its file; for scenes; default: ideal"
         ),
     ] = None
     dual: Annotated[
@@ -135,6 +142,7 @@ class PulseOptions:
             "sub_rays": self.sub_rays,
             "sampling": self.sampling,
             "mode": DUAL if self.dual else self.mode,
+            "signal": self.signal,
             "cutoff_m": self.cutoff_m,
         }
         given = {name: value for name, value in values.items() if value is not None}
@@ -153,7 +161,7 @@ class PulseOptions:
         settings = self.beam_settings()
         if settings is not None and place.plan is None:
             said = f"only for scenes, and {place.given} is a learned world"
-            raise InputError("--sub-rays, --sampling, --mode, --dual, --cutoff-m", said)
+            raise InputError("--sub-rays, --sampling, --mode, --dual, --signal, --cutoff-m", said)
         self.require_dual(sensor)
         if settings is not None:
             resolve_pulse(settings, sensor)  # before the scene is built

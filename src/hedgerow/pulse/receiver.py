@@ -11,6 +11,8 @@ the mode (Goodin 2018 Fig. 2):
 - strongest+last: both, or one return if they are the same;
 - all: one window after the other, each beginning with the nearest light not yet used, so two are always more than
   the cutoff apart at their beginnings;
+- second: the strongest of the light outside the strongest window, or the strongest if there is no more;
+- strongest+second: both; strongest+last-or-second: the second where the strongest is the last (Velodyne's dual return);
 - waveform: no windows; peaks of the recorded signal (waveform.py).
 
 The range of a return is the mean over the light in its window, its intensity the sum of that light; label and element
@@ -27,6 +29,11 @@ strongest+last both, or one return if they are the same ray, and first the plain
 of the nearest. The intensity is then that of the ray, as if the whole pulse had gone its way, or the plain average; the
 threshold is asked of each ray. The paper has no other modes.
 
+Both see all the light there is. `signal="sensor"` is a real receiver instead: light falls with the range, echoes are
+peaks of the signal, and those are reported that a noisy threshold lets through (`Detection` in sensor/config.py,
+`cpp/pulse/detector.hpp`). Which of them is then up to the mode. Intensity is what the sensor makes of an echo's light:
+the reflectance of a wall there that fills the spot.
+
 Equations: docs/models.md §18.
 """
 
@@ -38,12 +45,13 @@ from hedgerow.base.parameters import NotNegative, Parameters, Positive
 from hedgerow.errors import InputError
 from hedgerow.pulse.stencil import MOST_SUB_RAYS, Cone, Sampling, Stencil, make_stencil
 from hedgerow.pulse.waveform import WaveformSettings
-from hedgerow.sensor.config import Beam, ReturnMode
+from hedgerow.sensor.config import Beam, Detection, ReturnMode
 
 if TYPE_CHECKING:
     from hedgerow.sensor import Sensor
 
 Processing = Literal["light", "paper"]
+SignalModel = Literal["ideal", "sensor"]
 
 UNKNOWN_CUTOFF_M = 0.75
 """Taken where the cutoff of a sensor is not known (0 in its file): the length of a pulse of 5 ns."""
@@ -61,6 +69,9 @@ class BeamSettings(Parameters):
     """Shape of the beam. Default: the sensor's; without a sensor, pulses are single rays."""
     mode: ReturnMode | None = None
     """Return mode. Default: the sensor's usual one, or first without a sensor."""
+    signal: SignalModel = "ideal"
+    """Which light is seen. ideal: all that comes back, however little. sensor: what the sensor's receiver detects, by
+    the link budget and threshold in its file."""
     processing: Processing = "light"
     """How light becomes a return. light: the mean over all light of a window. paper: single rays and plain averages, as
     the text of Goodin 2018 has it, for comparison."""
@@ -88,22 +99,43 @@ class PulseOptics(NamedTuple):
     cone: Cone
     mode: ReturnMode
     cutoff_m: float
+    detection: Detection | None = None
+    """If signal is "sensor"."""
 
 
 def resolve_pulse(settings: BeamSettings, sensor: "Sensor | None") -> PulseOptics:
     """Fill in from the sensor what the settings leave open.
 
     Raises:
-        InputError: the stencil does not go with the beam's shape, or the paper's processing not with the mode.
+        InputError: the stencil does not go with the beam's shape, the paper's processing not with the mode, or the
+            sensor says nothing about what it detects.
     """
     signal = None if sensor is None else sensor.config.signal
     mode = settings.mode or ("first" if signal is None else signal.mode)
-    if settings.processing == "paper" and mode in ("all", "waveform"):
+    detection = _detection(settings, sensor)
+    if settings.processing == "paper" and mode not in ("first", "strongest", "last", "strongest+last"):
         raise InputError("processing", f"Goodin 2018 has no mode {mode}; use light, or another mode")
     cutoff_m = settings.cutoff_m
     if cutoff_m is None:
         cutoff_m = (0.0 if signal is None else signal.cutoff_m) or UNKNOWN_CUTOFF_M
     beam = settings.beam or (None if sensor is None else sensor.config.beam)
     if beam is None:
-        return PulseOptics(make_stencil("circular", 1), Cone(), mode, cutoff_m)
-    return PulseOptics(make_stencil(beam.spot, settings.sub_rays, settings.sampling), Cone.of(beam), mode, cutoff_m)
+        return PulseOptics(make_stencil("circular", 1), Cone(), mode, cutoff_m, detection)
+    stencil = make_stencil(beam.spot, settings.sub_rays, settings.sampling)
+    if mode == "waveform" or detection is not None:
+        stencil = stencil.in_parts()
+    return PulseOptics(stencil, Cone.of(beam), mode, cutoff_m, detection)
+
+
+def _detection(settings: BeamSettings, sensor: "Sensor | None") -> Detection | None:
+    if settings.signal == "ideal":
+        return None
+    if settings.processing == "paper":
+        raise InputError("signal", "sensor does not go with processing paper; use ideal")
+    if sensor is None:
+        raise InputError("signal", "sensor needs a sensor; name one, or use ideal")
+    if sensor.config.signal.detection is None:
+        raise InputError(
+            "signal", f"the file of {sensor.name} has no [signal.detection]: what it detects is not known; use ideal"
+        )
+    return sensor.config.signal.detection

@@ -5,6 +5,8 @@ The fields follow Table 2 of Goodin 2018, with firing order and timing added: th
 kinds. The catalogue's TOML files and a user's own are checked against the same classes.
 """
 
+from math import exp
+from statistics import NormalDist
 from typing import Annotated, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, model_validator
@@ -12,7 +14,9 @@ from pydantic import AfterValidator, Field, model_validator
 from hedgerow.base.parameters import NotNegative, Share, StrictParameters
 from hedgerow.errors import InputError, ParameterError
 
-SensorMode = Literal["first", "strongest", "last", "strongest+last"]
+SensorMode = Literal[
+    "first", "strongest", "last", "second", "strongest+last", "strongest+second", "strongest+last-or-second"
+]
 """Return modes that sensors have."""
 ReturnMode = Literal[SensorMode, "all", "waveform"]
 """Return modes that can be simulated. In C++ they are the enum ReturnMode, which tests/core compares with this."""
@@ -280,6 +284,49 @@ class Range(StrictParameters):
         return self
 
 
+class Detection(StrictParameters):
+    """Which echoes the receiver detects: a link budget and a threshold (docs/models.md §18).
+
+    The light of an echo is the share of the spot that it fills, times reflectance, times (range_m / R)^falloff.
+    """
+
+    range_m: Annotated[float, Field(gt=0, le=MAX_RANGE_M, allow_inf_nan=False)]
+    """Range at which a wall of this reflectance, met head-on, is detected with this probability."""
+    reflectance: Annotated[float, Field(gt=0, le=1)] = 0.1
+    """Of that wall."""
+    probability: Annotated[float, Field(gt=0, lt=1)] = 0.5
+    """Of that detection."""
+    falloff: Annotated[float, Field(ge=0, le=10)] = 2.0
+    """Exponent by which light falls with the range."""
+    softness: Annotated[float, Field(ge=0, le=5)] = 0.6
+    """Standard deviation of the logarithm of an echo's light: 0 is a hard threshold."""
+    pulse_ns: Annotated[float, Field(gt=0, le=1000)] = 6.0
+    """Length of the pulse in the receiver, full width at half maximum; 6 ns is 0.9 m of range."""
+    sample_ns: Annotated[float, Field(gt=0, le=1000)] = 0.67
+    """Time between samples of the receiver; at most half of pulse_ns."""
+    second_threshold: Annotated[float, Field(ge=0, le=1e6)] = 3.0
+    """What every echo but the strongest must reach, in thresholds."""
+    second_ratio: Share = 0.25
+    """Least share of the strongest echo that every other must have."""
+    separation_m: NotNegative = 0.75
+    """Least distance between two returns of a pulse."""
+    saturation: Annotated[float, Field(gt=0, le=1e6)] = 1e6
+    """Highest intensity that is reported."""
+    false_alarms: Share = 0.0
+    """Share of pulses with a return from nothing, anywhere within the limits of the range."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.sample_ns > self.pulse_ns / 2:
+            raise InputError("sample_ns", f"{self.sample_ns:g} is more than half of pulse_ns, {self.pulse_ns:g}")
+        return self
+
+    @property
+    def threshold(self) -> float:
+        """Light at which half of the echoes are detected."""
+        return self.reflectance * exp(-self.softness * NormalDist().inv_cdf(self.probability))
+
+
 class Signal(StrictParameters):
     """How the light that comes back becomes returns (Goodin 2018 §3.2.3)."""
 
@@ -289,6 +336,8 @@ class Signal(StrictParameters):
     """All return modes of the sensor."""
     cutoff_m: RangeError
     """Range interval within which light is one return; 0 if it is not known."""
+    detection: Detection | None = None
+    """Link budget and threshold, for signal "sensor"; leave it out if nothing is known."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:

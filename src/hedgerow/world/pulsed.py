@@ -34,7 +34,7 @@ from hedgerow.log import Beams, Log, Returns
 from hedgerow.pulse.receiver import BeamSettings, PulseOptics, resolve_pulse
 from hedgerow.pulse.waveform import LIGHT_M_PER_NS, Waveforms, range_of_ns
 from hedgerow.sensor import Sensor
-from hedgerow.sensor.config import ReturnMode
+from hedgerow.sensor.config import Detection, ReturnMode
 from hedgerow.world.scene import Scene, require_threads
 from hedgerow.world.world import Answered, Shot, World, objects_column, require_end_of_range
 
@@ -61,9 +61,11 @@ class PulseReturns:
     sub_rays: SubRayHits | None
     """If asked for."""
     echo_width_ns: NDArray[np.float32] | None
-    """(N, R) full width at half maximum of each return's echo, NaN without one; of mode waveform [ns]."""
+    """(N, R) full width at half maximum of each return's echo, NaN without one; of recorded signals [ns]."""
+    amplitude: NDArray[np.float32] | None
+    """(N, R) light at the peak of each return's echo, NaN without one; of recorded signals: who is strongest."""
     waveforms: Waveforms | None
-    """If asked for, of mode waveform."""
+    """If asked for, of recorded signals: mode waveform, or signal sensor."""
 
 
 def fire_pulses(
@@ -94,11 +96,14 @@ def fire_pulses(
         progress: called between batches with the number of beams done.
 
     Raises:
-        InputError: a wrong seed or number of threads; or waveforms are wanted without mode waveform, without a maximum
-            range, or more of them than fit into memory.
+        InputError: a wrong seed or number of threads; or waveforms are wanted where none are recorded, without a
+            maximum range, or more of them than fit into memory.
     """
-    step_m = range_of_ns(settings.waveform.sample_ns)
-    first, n_samples = _clock(optics.mode, step_m, len(beams), limits_m) if waveforms else (0, 0)
+    records = optics.mode == "waveform" or optics.detection is not None
+    step_m = range_of_ns((optics.detection or settings.waveform).sample_ns)
+    if waveforms and not records:
+        raise InputError("waveforms", f"only mode waveform and signal sensor record them, the mode is {optics.mode}")
+    first, n_samples = _clock(step_m, len(beams), limits_m) if waveforms else (0, 0)
     answer = _core.fire_pulses(
         scene.native,
         scene.beam_arrays(beams),
@@ -109,9 +114,10 @@ def fire_pulses(
     )
     range_m = step_m * np.arange(first, first + n_samples, dtype=np.float64)
     return PulseReturns(
-        returns=_returns(scene, answer.returns),
+        returns=_returns(scene, answer, optics.detection),
         sub_rays=_sub_rays(answer.sub_rays) if sub_rays else None,
-        echo_width_ns=answer.width_m * np.float32(2 / LIGHT_M_PER_NS) if optics.mode == "waveform" else None,
+        echo_width_ns=answer.width_m * np.float32(2 / LIGHT_M_PER_NS) if records else None,
+        amplitude=answer.amplitude if records else None,
         waveforms=Waveforms(answer.samples, range_m) if waveforms else None,
     )
 
@@ -153,6 +159,7 @@ def _spot(optics: PulseOptics) -> _core.Spot:
         round=optics.stencil.round,
         half_m=optics.cone.half_m,
         tangent=optics.cone.tangent,
+        part_sigma=optics.stencil.part_sigma,
     )
 
 
@@ -161,37 +168,44 @@ def _pulse_settings(
 ) -> _core.PulseSettings:
     """Return the settings as the kernel takes them."""
     low_m, high_m = limits_m
+    detection = optics.detection
+    falloff_m = settings.falloff_range_m if settings.range_falloff else 0.0
+    digitiser = detection or settings.waveform
     return _core.PulseSettings(
         spot=_spot(optics),
         light=_core.LightModel(
-            falloff_m=settings.falloff_range_m if settings.range_falloff else 0.0,
+            falloff_m=falloff_m if detection is None else detection.range_m,
+            falloff=2.0 if detection is None else detection.falloff,
             unknown_intensity=settings.unknown_intensity,
         ),
         limits=_core.RangeLimits(min_m=low_m, max_m=high_m),
         receiver=_core.Receiver(
             mode=native_mode(optics.mode),
-            processing=_core.Processing[settings.processing],
+            processing=_core.Processing[settings.processing if detection is None else "detected"],
             cutoff_m=optics.cutoff_m,
             threshold=settings.threshold,
             max_returns=settings.max_returns,
         ),
-        digitiser=_core.Digitiser(
-            fwhm_m=range_of_ns(settings.waveform.pulse_ns), step_m=range_of_ns(settings.waveform.sample_ns)
-        ),
+        digitiser=_core.Digitiser(fwhm_m=range_of_ns(digitiser.pulse_ns), step_m=range_of_ns(digitiser.sample_ns)),
+        detector=_detector(detection),
         seed=seed,
     )
 
 
+def _detector(detection: Detection | None) -> _core.Detector:
+    """Return the figures of a receiver that detects; zeros for one that sees all light."""
+    names = ("threshold", "softness", "second_threshold", "second_ratio", "separation_m", "false_alarms")
+    return _core.Detector(**{name: 0.0 if detection is None else getattr(detection, name) for name in names})
+
+
 def native_mode(mode: ReturnMode) -> _core.ReturnMode:
-    """Return the kernel's mode of that name; names in C++ have no plus sign."""
-    return _core.ReturnMode[mode.replace("+", "_and_")]
+    """Return the kernel's mode of that name; names in C++ have no plus sign and no hyphen."""
+    return _core.ReturnMode[mode.replace("+", "_and_").replace("-", "_")]
 
 
-def _clock(mode: ReturnMode, step_m: float, n: int, limits_m: tuple[float, float]) -> tuple[int, int]:
+def _clock(step_m: float, n: int, limits_m: tuple[float, float]) -> tuple[int, int]:
     """Return the number of the first sample within the range limits, and how many samples there are."""
     low_m, high_m = limits_m
-    if mode != "waveform":
-        raise InputError("waveforms", f"only mode waveform records them, the mode is {mode}")
     if not np.isfinite(high_m):
         raise InputError("waveforms", "a record needs an end; give max_range_m or a sensor")
     first = int(np.floor(low_m / step_m))
@@ -204,16 +218,26 @@ def _clock(mode: ReturnMode, step_m: float, n: int, limits_m: tuple[float, float
     return first, n_samples
 
 
-def _returns(scene: Scene, found: _core.PulseColumns) -> Returns:
+def _returns(scene: Scene, answer: _core.PulseAnswer, detection: Detection | None) -> Returns:
+    found = answer.returns
     columns: dict[str, NDArray[Any]] = {
         "range_m": found.range_m,
-        "intensity": found.intensity,
+        "intensity": found.intensity if detection is None else _calibrated(answer, detection),
         "label": found.label,
         "element": found.element,
     }
     columns |= objects_column(scene, found.element)
     flat = found.range_m.shape[1] == 1
     return Returns.without_checks({name: column[:, 0] if flat else column for name, column in columns.items()})
+
+
+def _calibrated(answer: _core.PulseAnswer, detection: Detection) -> NDArray[np.float32]:
+    """Return the intensity of each echo with the fall by range undone: what a sensor calls reflectance."""
+    found = answer.returns
+    with np.errstate(invalid="ignore"):  # inf of what did not return
+        reflectance = answer.amplitude * (found.range_m / np.float32(detection.range_m)) ** detection.falloff
+    known = np.minimum(reflectance, np.float32(detection.saturation))
+    return np.where(np.isnan(found.intensity), np.float32(np.nan), known).astype(np.float32)
 
 
 def _sub_rays(found: _core.PulseColumns) -> SubRayHits:
@@ -236,9 +260,11 @@ class DetailedLog:
     sub_rays: SubRayHits | None
     """If asked for."""
     echo_width_ns: NDArray[np.float32] | None
-    """(N, R) full width at half maximum of each return's echo, NaN without one; of mode waveform [ns]."""
+    """(N, R) full width at half maximum of each return's echo, NaN without one; of recorded signals [ns]."""
+    amplitude: NDArray[np.float32] | None
+    """(N, R) light at the peak of each return's echo, NaN without one; of recorded signals: who is strongest."""
     waveforms: Waveforms | None
-    """If asked for, of mode waveform."""
+    """If asked for, of recorded signals: mode waveform, or signal sensor."""
 
 
 class PhysicsWorld(World):
@@ -333,14 +359,14 @@ class PhysicsWorld(World):
         """Fire as `fire` does and keep more: what the sub-rays met, and the recorded signals of mode waveform.
 
         Raises:
-            InputError: as `fire`; or waveforms are wanted without mode waveform, without a maximum range, or more of
+            InputError: as `fire`; or waveforms are wanted where none are recorded, without a maximum range, or more of
                 them than fit into memory.
         """
         require_kind("beams", beams, Beams, "Beams; of a log, fire log.beams")
         shot = self._shot(seed, sensor, None, threads, progress)
         fired = self._pulses(beams, shot, sub_rays=sub_rays, waveforms=waveforms)
         log = self._log(beams, Answered(fired.returns), shot, noise=False)
-        return DetailedLog(log, fired.sub_rays, fired.echo_width_ns, fired.waveforms)
+        return DetailedLog(log, fired.sub_rays, fired.echo_width_ns, fired.amplitude, fired.waveforms)
 
     def _pulses(self, beams: Beams, shot: Shot, *, sub_rays: bool = False, waveforms: bool = False) -> PulseReturns:
         return fire_pulses(
