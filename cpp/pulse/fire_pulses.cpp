@@ -54,7 +54,10 @@ class BlockTracer {
           rays_(fresh_rays()),
           light_(kBlock * static_cast<std::size_t>(settings.spot.size())) {
         context_.coins = &random_;
-        if (settings.receiver.mode == ReturnMode::waveform || detects()) waveform_.emplace(settings.digitiser);
+        if (detects())
+            waveform_.emplace(settings.digitiser, kDetectedReach);
+        else if (settings.receiver.mode == ReturnMode::waveform)
+            waveform_.emplace(settings.digitiser, kWholeReach);
     }
 
     void run(Chunk chunk) {
@@ -184,7 +187,8 @@ class BlockTracer {
         std::sort(begin, end, [](const Reflection& a, const Reflection& b) {
             return a.range_m != b.range_m ? a.range_m < b.range_m : a.element < b.element;
         });
-        const std::span<const Reflection> light(begin, end);
+        std::span<Reflection> light(begin, end);
+        if (detects()) light = light.first(join_close(light, settings_.digitiser.fwhm_m));
         if (waveform_) {
             waveform_->record(light);
             find_echoes(axes_.pulse[i], light);

@@ -12,7 +12,7 @@
 namespace hedgerow {
 namespace {
 
-constexpr double kReach = 3;  // widths of an echo; beyond, it is below 2e-11 of its peak
+constexpr double kJoined = 1.0 / 16;  // of the pulse: what is joined is off by 1e-4 of the peak
 constexpr double kMostSamples = 1e8;
 constexpr double kFwhmPerSigma = 2.3548200450309493;  // of a normal distribution: sqrt(8 ln 2)
 constexpr float kDim = 1e-6f;                         // what a black surface sends back: enough to be told from nothing
@@ -31,11 +31,39 @@ struct Shape {
         height = (reflection.light + kDim * reflection.share) * static_cast<float>(pulse_m / fwhm_m);
         decay = decay_per_m2(fwhm_m);
     }
-    double reach_m() const { return kReach * fwhm_m; }
     float at(float away_m) const { return height * exp_negative(-decay * away_m * away_m); }
 };
 
 }  // namespace
+
+std::size_t join_close(std::span<Reflection> light, double fwhm_m) {
+    const auto close_m = static_cast<float>(kJoined * fwhm_m);
+    std::size_t n = 0;
+    for (std::size_t begin = 0, end = 0; begin < light.size(); begin = end) {
+        const float first_m = light[begin].range_m;
+        double weights = 0, away_m = 0, square_m2 = 0, sum = 0, share = 0;
+        const Reflection* brightest = &light[begin];
+        for (; end < light.size() && light[end].range_m <= first_m + close_m; ++end) {
+            const Reflection& each = light[end];
+            const double weight = each.light + kDim * each.share, off_m = each.range_m - first_m;
+            weights += weight;
+            away_m += weight * off_m;
+            square_m2 += weight * (off_m * off_m + each.slant_m * each.slant_m);
+            sum += each.light;
+            share += each.share;
+            if (each.light > brightest->light) brightest = &each;
+        }
+        Reflection joined = *brightest;
+        const double mean_m = weights > 0 ? away_m / weights : 0;
+        joined.range_m = static_cast<float>(first_m + mean_m);
+        joined.light = static_cast<float>(sum);
+        joined.share = static_cast<float>(share);
+        if (weights > 0)
+            joined.slant_m = static_cast<float>(std::sqrt(std::max(square_m2 / weights - mean_m * mean_m, 0.0)));
+        light[n++] = joined;
+    }
+    return n;
+}
 
 void Waveform::record(std::span<const Reflection> light) {
     samples_.clear();
@@ -44,7 +72,7 @@ void Waveform::record(std::span<const Reflection> light) {
     const float step = static_cast<float>(step_m);
     double near_m = light.front().range_m, far_m = near_m;
     for (const Reflection& each : light) {
-        const double reach_m = Shape(each, digitiser_.fwhm_m).reach_m();
+        const double reach_m = reach_ * Shape(each, digitiser_.fwhm_m).fwhm_m;
         near_m = std::min(near_m, each.range_m - reach_m);
         far_m = std::max(far_m, each.range_m + reach_m);
     }
@@ -55,7 +83,7 @@ void Waveform::record(std::span<const Reflection> light) {
     samples_.resize(static_cast<std::size_t>(end - first_), 0.0f);
     for (const Reflection& each : light) {
         const Shape shape(each, digitiser_.fwhm_m);
-        const double reach_m = shape.reach_m();
+        const double reach_m = reach_ * shape.fwhm_m;
         const auto begin = static_cast<std::ptrdiff_t>(std::ceil((each.range_m - reach_m) / step_m));
         const auto stop = static_cast<std::ptrdiff_t>(std::floor((each.range_m + reach_m) / step_m)) + 1;
         const float start_m = static_cast<float>(static_cast<double>(begin) * step_m - each.range_m);

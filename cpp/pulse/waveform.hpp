@@ -20,9 +20,17 @@ struct Digitiser {
     double step_m;  // from sample to sample
 };
 
+constexpr double kWholeReach = 3;     // below 2e-11 of the peak beyond
+constexpr double kDetectedReach = 1.6;  // below 1e-3 of the peak beyond: less than any second echo that is reported
+
+// Joins reflections that lie within a small part of the pulse of each other, nearest first: one reflection with their
+// light, its mean range and its variance, and label, element and noise of the brightest. Replaces them, returns how many.
+std::size_t join_close(std::span<Reflection> light, double fwhm_m);
+
 class Waveform {
   public:
-    explicit Waveform(const Digitiser& digitiser) : digitiser_(digitiser) {}
+    // Echoes are recorded up to `reach` of their widths from their peaks.
+    Waveform(const Digitiser& digitiser, double reach) : digitiser_(digitiser), reach_(reach) {}
 
     // Records the light of one pulse, nearest first. A tilted surface stretches its echo, and makes it as much lower.
     void record(std::span<const Reflection> light);
@@ -42,6 +50,7 @@ class Waveform {
     double half_width(std::ptrdiff_t peak, double offset, int side, float half) const;
 
     Digitiser digitiser_;
+    double reach_;
     std::ptrdiff_t first_ = 0;    // number of the first sample kept
     std::vector<float> samples_;  // empty without light
 };
