@@ -102,6 +102,71 @@ def vegetation(
         out.print(f"wrote {output}, for returns labelled {', '.join(map(str, found.settings().labels))}")
 
 
+@calibrate.command
+def receiver(
+    log: Path,
+    /,
+    *,
+    reflectance: float = 0.08,
+    grazing: float = 0.0,
+    falloff: float = 2.0,
+    max_range_m: float = 80.0,
+    scene: str | None = None,
+    sensor: str | None = None,
+    output: Output | None = None,
+) -> None:
+    """Measure what a sensor detects, on the ground of a recording: the link budget and threshold of its file.
+
+    Where each beam should meet the ground is known from a plane through the ground of its sweep, or from a world. Which
+    of these beams returned tells the range at which half of them do, and how soft that threshold is.
+
+    Parameters
+    ----------
+    log
+        a log of any format that keeps its missing returns; larger than memory is fine
+    reflectance
+        of the ground, head-on; 0.08 is asphalt
+    grazing
+        exponent by which the light of the ground falls with the cosine of the incidence angle: 0 for a rough surface
+        such as asphalt or grass, 1 for a smooth one
+    falloff
+        exponent by which light falls with the range
+    max_range_m
+        beams that should meet the ground farther off do not count
+    scene
+        a learned world or a scene that says where the ground is, if it is no plane
+    sensor
+        whose pulses they are, a name of the catalogue or a TOML file; default: what the log names
+    output
+        write a sensor file with what was found, for fire --sensor FILE --signal sensor
+    """
+    from hedgerow.base.progress import progress_bar
+    from hedgerow.inputs import open_log, open_sensor
+    from hedgerow.models.receiver_calibration import ReceiverCalibrationSettings, calibrate_receiver
+    from hedgerow.sensor import Sensor
+
+    given = {"reflectance": reflectance, "grazing": grazing, "falloff": falloff, "max_range_m": max_range_m}
+    settings = ReceiverCalibrationSettings.parse(given, "the receiver")
+    recording = open_log(log, "calibrate")
+    lidar = Sensor.of(recording) if sensor is None else open_sensor(sensor)
+    world = None if scene is None else _open_world(scene, recording, lidar)
+    with progress_bar("measuring", recording.n_beams) as progress:
+        found = calibrate_receiver(recording, settings, sensor=lidar, world=world, progress=progress)
+    rows = [
+        [f"{band.low_m:g} to {band.high_m:g}", f"{band.n:,}", f"{band.detected:.3f}", f"{band.fitted:.3f}"]
+        for band in found.bands
+    ]
+    print_table(("ground should be at [m]", "beams", "returned", "fitted"), rows)
+    out.print(f"half of the pulses on a wall of 10 % return from {found.range_m} m")
+    out.print(f"softness {found.softness}; lost whatever their light: {found.lost}")
+    if found.intensity is not None:
+        out.print(f"a reflectance of 1 has intensity {found.intensity} (median of all, lowest and highest sector)")
+    out.print(f"from {found.n_beams:,} beams on ground of reflectance {reflectance:g}; 95 % intervals over directions")
+    if output is not None:
+        found.save(output, source=str(log))
+        out.print(f"wrote {output}; use it with: hedgerow fire SCENE --sensor {output} --signal sensor")
+
+
 def _open_world(scene: str, recording: "LogSource", lidar: "Sensor | None") -> "World":
     """Open what to fire at; a scene that the log was fired at, as it was then."""
     from hedgerow.base.progress import step_bar
