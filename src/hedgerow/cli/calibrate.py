@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """hedgerow calibrate: measures the settings of a physical model on a log."""
 
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +12,7 @@ from hedgerow.cli.options import Output
 
 if TYPE_CHECKING:
     from hedgerow.io.source import LogSource
+    from hedgerow.models.receiver_calibration import Band
     from hedgerow.models.vegetation_calibration import Calibration
     from hedgerow.sensor import Sensor
     from hedgerow.world import World
@@ -152,10 +154,7 @@ def receiver(
     world = None if scene is None else _open_world(scene, recording, lidar)
     with progress_bar("measuring", recording.n_beams) as progress:
         found = calibrate_receiver(recording, settings, sensor=lidar, world=world, progress=progress)
-    rows = [
-        [f"{band.low_m:g} to {band.high_m:g}", f"{band.n:,}", f"{band.detected:.3f}", f"{band.fitted:.3f}"]
-        for band in found.bands
-    ]
+    rows = [[_shown(band), f"{band.n:,}", f"{band.detected:.3f}", f"{band.fitted:.3f}"] for band in found.bands]
     print_table(("ground should be at [m]", "beams", "returned", "fitted"), rows)
     out.print(f"half of the pulses on a wall of 10 % return from {found.range_m} m")
     out.print(f"softness {found.softness}; lost whatever their light: {found.lost}")
@@ -165,6 +164,10 @@ def receiver(
     if output is not None:
         found.save(output, source=str(log))
         out.print(f"wrote {output}; use it with: hedgerow fire SCENE --sensor {output} --signal sensor")
+
+
+def _shown(band: "Band") -> str:
+    return f"{band.low_m:g} to {band.high_m:g}" if isfinite(band.high_m) else f"over {band.low_m:g}"
 
 
 def _open_world(scene: str, recording: "LogSource", lidar: "Sensor | None") -> "World":
