@@ -107,3 +107,37 @@ def test_a_scene_needs_the_sensor_of_the_log(drive, tmp_path):
     (tmp_path / "hedge.toml").write_text(HEDGE)
     command = ("calibrate", "vegetation", drive, "--label", 70, "--scene", tmp_path / "hedge.toml")
     assert_refused(run(*command), "--sensor", "does not say its sensor")
+
+
+@pytest.fixture
+def road(tmp_path):
+    """Ground 1.8 m below, of which half of the pulses return from 30 m."""
+    turns, falls = np.meshgrid(np.linspace(-np.pi, np.pi, 200), np.linspace(0.03, 0.3, 60))
+    directions = np.stack([np.cos(turns), np.sin(turns), -falls], axis=-1).reshape(-1, 3)
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    range_m = -1.8 / directions[:, 2]
+    light = 2 * np.log(30 / range_m) + 0.5 * np.random.default_rng(1).normal(size=len(range_m))
+    log = hr.Log.from_arrays(
+        origins=(0, 0, 1.8), directions=directions, ranges=np.where(light > 0, range_m, np.inf), max_range_m=100
+    )
+    hr.write_log(log, tmp_path / "road.parquet")
+    return tmp_path / "road.parquet"
+
+
+def test_calibrate_receiver_prints_what_it_rests_on_and_writes_a_sensor_file(road, tmp_path):
+    done = run("calibrate", "receiver", road, "--sensor", "os1-128", "-o", tmp_path / "mine.toml")
+    assert done.returncode == 0, done.stderr
+    assert "20 to 30" in done.stdout and "softness" in done.stdout and "95 % intervals" in done.stdout
+    detection = hr.Sensor.load(tmp_path / "mine.toml").config.signal.detection
+    assert detection is not None
+    # Roughly: this log does not know that echoes grow longer with the range. tests/models has the recovery.
+    assert 25 < detection.range_m < 60
+    assert 0.3 < detection.softness < 1.0
+
+
+def test_calibrate_receiver_refuses_bad_input_with_one_sentence(road, tmp_path):
+    assert_refused(run("calibrate", "receiver", road), "does not say its sensor")
+    assert_refused(run("calibrate", "receiver", road, "--sensor", "os1-128", "--reflectance", 2), "reflectance")
+    log = hr.read_log(road)
+    hr.write_log(log[np.isfinite(log.returns.first_m)], tmp_path / "there.parquet")
+    assert_refused(run("calibrate", "receiver", tmp_path / "there.parquet", "--sensor", "os1-128"), "missing returns")

@@ -3,6 +3,7 @@
 
 import numpy as np
 import pytest
+import tomli_w
 from small_scenes import small_scene
 
 import hedgerow as hr
@@ -11,6 +12,7 @@ from hedgerow.cli.options import NOMINAL, PulseOptions, parse_pose_errors
 from hedgerow.errors import HedgerowError
 from hedgerow.inputs import open_place
 from hedgerow.pulse.receiver import BeamSettings
+from hedgerow.sensor.config import Detection
 from hedgerow.sensor.drive import Aim
 from hedgerow.sensor.pose_errors import PoseErrors
 from hedgerow.world import LearnedWorld
@@ -138,3 +140,19 @@ def test_a_swaying_sensor_is_known_to_sway(tmp_path, scene):
     assert not np.array_equal(plain.returns.range_m, sways.returns.range_m)
     ground = sways.points()[:, 2]
     assert np.abs(np.percentile(ground, 20)) < 0.1  # the points still lie on the ground
+
+
+def test_a_sensor_that_detects_loses_what_is_dim(tmp_path, scene):
+    mine = hr.Sensor.named("vlp-16").config
+    weak = mine.model_copy(update={"signal": mine.signal.model_copy(update={"detection": Detection(range_m=6.0)})})
+    (tmp_path / "weak.toml").write_text(tomli_w.dumps(weak.model_dump(mode="json", exclude_none=True)))
+    words = ["--sensor", str(tmp_path / "weak.toml")]
+    ideal, detected = (
+        fire(scene, tmp_path / f"{name}.parquet", *words, "--signal", name) for name in ("ideal", "sensor")
+    )
+    plain = fire(scene, tmp_path / "plain.parquet", *words)
+    assert plain.returns.equal(ideal.returns)  # the default
+    n_ideal, n_detected = (int(np.isfinite(each.returns.first_m).sum()) for each in (ideal, detected))
+    assert 0 < n_detected < 0.9 * n_ideal
+    assert "signal" in refusal("fire", scene, "--sensor", "vlp-16", "--signal", "loud", "-o", tmp_path / "no.parquet")
+    assert not (tmp_path / "no.parquet").exists()
