@@ -117,7 +117,7 @@ _ROWS = (
     Model("bottomup", "Gaussians grown from small ones; compact", BottomupParameters, learn_bottomup),
     Model(
         "refined",
-        "Gaussians fitted to the beams themselves, for views that were not seen; the best forecasts, takes minutes",
+        "Gaussians fitted to the beams themselves; the best forecasts of drives and standing sensors, takes minutes",
         RefinedParameters,
         learn_refined,
     ),

@@ -86,7 +86,7 @@ class RefinedParameters(Parameters):
     """Initial learning rate of the logarithm of optical depth or extinction."""
     weights: LossWeights = LossWeights()
     """Weights of the loss: range errors, lost returns and false returns, beside the negative log-likelihood. Default:
-    likelihood alone, whose forecasts are calibrated; more makes a world surer than reality."""
+    likelihood alone, a proper score; more makes a world surer than reality."""
     budget: Annotated[int, Field(ge=1)] | None = None
     """Maximum number of elements. Default: as many as the start has where all beams come from one place; otherwise
     half as many, since more fit the training beams better and beams from elsewhere no better."""

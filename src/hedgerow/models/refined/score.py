@@ -58,7 +58,7 @@ class RayModel:
 class LossWeights(Parameters):
     """Weights of the loss beside the negative log-likelihood.
 
-    All 0: likelihood alone, which is calibrated. With weights of 1, 9 and 12 a world finds more hits and misses, by
+    All 0: likelihood alone, a proper score. With weights of 1, 9 and 12 a world finds more hits and misses, by
     being surer than reality is.
     """
 
